@@ -83,6 +83,7 @@ from app.http.request_tracing import TraceRequests
 from app.imports.api import campaign_files as campaign_files_api
 from app.imports.api import imports as imports_api
 from app.imports.api import item_changes as item_changes_api
+from app.imports.import_continuation import INTERRUPTED_IMPORTS_PAUSE_SECONDS, InterruptedImports
 from app.imports.pages import campaign_files, imports, item_list
 from app.imports.upload_slots import UploadSlots
 from app.maintenance import pages as metrics_pages
@@ -134,8 +135,8 @@ API_DESCRIPTION = (
     'Every refusal is `{"error": {"code", "message", "details"}}`. Programs can rely on the code, which never changes; '
     "the message is for people. Any request can return 400 `unreadable_body` (neither JSON nor a form in UTF-8), "
     "413 `too_large`, 429 `too_many_attempts` or 503 `database_unavailable`. After 503, try again in `Retry-After` "
-    "seconds: nothing was stored, except that an interrupted import of results can be continued. An upload can also "
-    "return 503 `uploads_busy` while the server reads other large files."
+    "seconds: nothing was stored, except that the server continues an interrupted import of results. An upload can "
+    "also return 503 `uploads_busy` while the server reads other large files."
 )
 
 
@@ -225,10 +226,12 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
 
 def start_and_register_background_loops(state: State, settings: Settings) -> list[BackgroundLoop]:
     """Start the loops of this process, and register them and its other background work with `/ready`."""
+    interrupted_imports = InterruptedImports(state.database, state.campaign_monitor.request_scan)
     loops = [
-        BackgroundLoop(name, work, pause_seconds=pause_seconds, wait_first=name != "revisions")
+        BackgroundLoop(name, work, pause_seconds=pause_seconds, wait_first=name not in {"revisions", "imports"})
         for name, work, pause_seconds in (
             ("revisions", state.due_revisions.revise_due_campaigns, due_revisions.DUE_REVISIONS_PAUSE_SECONDS),
+            ("imports", interrupted_imports.continue_imports, INTERRUPTED_IMPORTS_PAUSE_SECONDS),
             ("erasures", state.erasures.finish_due_erasures, erasure_work.ERASURES_PAUSE_SECONDS),
             ("retention", state.retention.erase_outdated, retention.RETENTION_PAUSE_SECONDS),
             ("alerts", state.outbox.raise_silence_alerts_and_start_sending, outbox.OUTBOX_PAUSE_SECONDS),

@@ -36,6 +36,7 @@ THINKING_SECONDS = 0.05
 ROWS, RESULT_ITEMS = 3_500, 5  # of the result file under `easl-aware`
 ANOTHER, RESULTS = 150, 200_000
 MB = 2**20
+PATIENCE_SECONDS = 7200
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Program:
     def ask(self, method: str, path: str, body: bytes = b"", kind: str = "application/json") -> bytes:
         headers = {"Authorization": f"Bearer {self.bearer}", "Content-Type": kind}
         asked = Request(f"http://127.0.0.1:{self.port}/api/v1{path}", body or None, headers, method=method)
-        with urlopen(asked, timeout=1200) as reply:
+        with urlopen(asked, timeout=PATIENCE_SECONDS) as reply:
             content: bytes = reply.read()
         return content
 
@@ -177,7 +178,7 @@ def exported(program: Program, slug: str, peaks: list[float]) -> None:
     headers = {"Authorization": f"Bearer {program.bearer}"}
     asked = Request(f"http://127.0.0.1:{program.port}/api/v1/campaigns/{slug}/export/items", headers=headers)
     peak = before
-    with urlopen(asked, timeout=1200) as reply:
+    with urlopen(asked, timeout=PATIENCE_SECONDS) as reply:
         while reply.read(4 * MB):
             peak = max(peak, sum(map(memory, processes)))
     peaks.append((peak - before) / MB)
@@ -230,6 +231,42 @@ def large_campaign(url: str, program: Program, others: Task, items: int) -> None
     verified(url, slug)
 
 
+def huge_campaign(program: Program, others: Task, items: int) -> None:
+    """Import, launch, the first HIT and the following ones, and the campaign's page."""
+    slug = program.campaign(name="Huge")
+    path, scale = f"/campaigns/{slug}", items / 1_000_000
+    action = json.dumps({"action": "launch"}).encode()
+    measured(
+        f"import of {items:,} items",
+        f"{25 * scale:.1f} s, 200 ms",
+        partial(program.ask, "POST", f"{path}/items?shown=sentence", items_file(items), "text/csv"),
+        others,
+    )
+    measured(
+        f"launch of {items:,} items",
+        f"{10 * scale:.1f} s, 200 ms",
+        lambda: program.ask("POST", f"{path}/transitions", action),
+        others,
+    )
+    asks = iter(range(1_000))
+
+    def next_hit() -> None:
+        program.ask("POST", f"{path}/hits", json.dumps({"annotator": f"W{next(asks)}"}).encode())
+
+    before = sum(map(memory, server_processes()))
+    measured(f"first HIT of {items:,} items", "200 ms", next_hit, others)
+    grown = (sum(map(memory, server_processes())) - before) / items
+    print(f"| the same, growth of the server's memory {grown:.0f} bytes an item | | | 60 bytes |", flush=True)
+
+    def further_hits() -> None:
+        for _ in range(100):
+            next_hit()
+
+    measured("100 further HITs", "200 ms", further_hits, others)
+    for which in ("first", "again"):
+        measured(f"state of {items:,} items, {which}", "200 ms", lambda: program.ask("GET", path), others)
+
+
 def results_while_people_work(url: str, program: Program, others: Task, law: str) -> None:
     for rows in (ROWS // 4, ROWS):
         own = asyncio.run(working(url, program.port, items=RESULT_ITEMS, update_law=law))
@@ -248,9 +285,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--port", type=int, default=8918)
-    parser.add_argument("--only", choices=("results", "items"), help="one half of it")
+    parser.add_argument(
+        "--only", choices=("results", "items", "serving"), help="one half of it; or import, launch and HITs alone"
+    )
     options = parser.parse_args()
-    os.environ["EASEL_MAX_UPLOAD_MB"] = "256"
+    os.environ["EASEL_MAX_UPLOAD_MB"] = str(max(256, options.items // 12_000))
     with (
         tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
         embedded.run_postgres_and_yield_url(Path(directory)) as url,
@@ -262,9 +301,11 @@ def main() -> None:
             print("| what | took | longest wait of annotators of another campaign, of this one | wanted |")
             print("|---|---|---|---|")
             measured("nothing, for five seconds", "", lambda: time.sleep(5), others)
-            for law in ("easl", "easl-aware") if options.only != "items" else ():
+            for law in ("easl", "easl-aware") if options.only in (None, "results") else ():
                 results_while_people_work(url, program, others, law)
-            if options.only != "results":
+            if options.only == "serving":
+                huge_campaign(program, others, options.items)
+            elif options.only != "results":
                 large_campaign(url, program, others, options.items)
 
 

@@ -621,7 +621,7 @@ def holding(url: str, lock: str) -> Iterator[None]:
     ("what", "safe"),
     [
         (("import", "items.csv"), "Nothing was changed."),
-        (("import-responses", "results.csv"), "Import the same file again to continue."),
+        (("import-responses", "results.csv"), "If answers were stored, the server or the next import stores the rest."),
     ],
 )
 def test_ctrl_c_in_an_import_is_one_line_that_says_what_is_safe(easel, files, database_url, what, safe):

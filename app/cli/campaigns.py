@@ -53,6 +53,7 @@ from app.imports import campaign_file_io, campaign_zip, items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.campaign_zip import ItemTable
 from app.imports.columns import ColumnMapping, id_column_or_none
+from app.imports.response_receipt import ResponseImportReceipt, response_receipt_sentences
 from app.imports.responses_preview import ResponsePreview, preview_responses_of_file_or_refuse
 from app.media.media_zip import MediaZip
 from app.record.campaign import load_campaign_by_slug_or_refuse
@@ -351,14 +352,14 @@ def import_response_file(slug: str, file: Path, *, dry_run: bool, **option_value
     columns.
     See docs/researchers/importing-responses.md.
 
-    A refused file changes nothing. If the import is interrupted, run it again: it continues after the HITs it stored.
+    A refused file changes nothing. If the import is interrupted, the server stores the rest, or the next import does.
     """
     given_options = AnswerFileOptions.model_validate({name: value for name, value in option_values.items() if value})
     if dry_run:
         print_preview_of_responses(slug, file, given_options)
         return
 
-    async def work(engine: AsyncEngine) -> responses_import.ResponseImportReceipt:
+    async def work(engine: AsyncEngine) -> ResponseImportReceipt:
         max_mb = read_settings().max_upload_mb
         with file.open("rb") as opened:
             return await responses_import.import_responses_of_file_and_return_receipt(
@@ -374,8 +375,10 @@ def import_response_file(slug: str, file: Path, *, dry_run: bool, **option_value
     try:
         result = run_with_engine(work)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{STOPPED_TEXT} Import the same file again to continue.") from None
-    for sentence in responses_import.response_receipt_sentences(result):
+        raise KeyboardInterrupt(
+            f"{STOPPED_TEXT} If answers were stored, the server or the next import stores the rest."
+        ) from None
+    for sentence in response_receipt_sentences(result):
         click.echo(sentence)
 
 

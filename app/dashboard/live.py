@@ -69,7 +69,7 @@ class LiveDashboards:
         self.database = database
         self.cache = cache
         self.followers = IncrementalReplays()
-        self.square_counts = RecentSquareCounts()
+        self.square_counts = RecentSquareCounts(cache)
         self.clock = clock
         self.broadcasts: dict[LiveAddress, StateBroadcast] = {}
         # Includes tasks that are cancelled but still have to give back a connection.

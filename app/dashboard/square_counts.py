@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from cachetools import LRUCache
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.annotation.hits.condition_counts import SquareCounts, count_use_of_square
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.condition_counts import SquareCounts, count_use_of_square_in_memory
 from app.designs.campaign import Campaign
 
-SQUARE_COUNTS_LAST_FOR = timedelta(seconds=15)  # they read all items and many answers: seconds at a million items
+SQUARE_COUNTS_LAST_FOR = timedelta(seconds=15)  # they read the answers of many annotators
 MAX_COUNTED_CAMPAIGNS = 100
 
 
@@ -26,7 +27,8 @@ class CampaignSquareCounts:
 class RecentSquareCounts:
     """Counts of the campaigns whose overviews were opened lately, by campaign id and revision."""
 
-    def __init__(self) -> None:
+    def __init__(self, cache: PosteriorCache) -> None:
+        self.cache = cache
         self.campaigns = LRUCache[tuple[int, int], CampaignSquareCounts](MAX_COUNTED_CAMPAIGNS)
 
     async def load_counts_or_none(
@@ -38,6 +40,6 @@ class RecentSquareCounts:
         remembered = self.campaigns.setdefault((campaign.id, campaign.revision), CampaignSquareCounts())
         async with remembered.lock:
             if remembered.counted_at is None or abs(now - remembered.counted_at) >= SQUARE_COUNTS_LAST_FOR:
-                remembered.counts = await count_use_of_square(connection, campaign, now=now)
+                remembered.counts = await count_use_of_square_in_memory(connection, self.cache, campaign, now=now)
                 remembered.counted_at = now
         return remembered.counts

@@ -25,6 +25,7 @@ COPY_SILENCE_SECONDS = 60.0  # without a byte of a COPY to this process: then th
 # PostgreSQL's binary COPY format: a head, for each row the number of its values and then each value after its length
 # in bytes, and an end; everything big-endian.
 FLOAT8_TYPE_OID = 701
+NULL_IN_COPY = r"\N"  # in COPY's text format
 COPY_HEAD, COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
@@ -53,7 +54,7 @@ async def insert_text_lines_by_copy(
 
 def format_copy_line(cells: Iterable[str | float | None]) -> str:
     """Return a row in COPY's text format."""
-    return "\t".join([r"\N" if cell is None else format_copy_cell(cell) for cell in cells]) + "\n"
+    return "\t".join([NULL_IN_COPY if cell is None else format_copy_cell(cell) for cell in cells]) + "\n"
 
 
 def format_copy_cell(cell: str | float) -> str:
@@ -63,9 +64,9 @@ def format_copy_cell(cell: str | float) -> str:
     return cell.replace("\\", r"\\").replace("\t", r"\t").replace("\n", r"\n").replace("\r", r"\r")
 
 
-def format_array_for_copy(numbers: Iterable[float] | None) -> str | None:
-    """Return numbers as PostgreSQL writes an array, with all bits of floats; None for NULL."""
-    return None if numbers is None else f"{{{','.join(map(str, numbers))}}}"
+def format_array_for_copy(numbers: Iterable[float] | None) -> str:
+    """Return numbers as COPY's text format writes an array, with all bits of floats; NULL for None."""
+    return NULL_IN_COPY if numbers is None else f"{{{','.join(map(str, numbers))}}}"
 
 
 async def insert_number_arrays_as_rows_by_copy(

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Uuid,
     func,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 
 from app.database.schema import Time, cascading_foreign_key, metadata
 
@@ -79,6 +80,18 @@ output_versions = Table(
         ondelete="CASCADE", name="output_versions_output_fkey",
     ),
 )  # fmt: skip
+
+# Files of answers whose import has begun: a row goes with the last answers, so an interrupted import is continued.
+unfinished_imports = Table(
+    "unfinished_imports",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("file", LargeBinary, nullable=False),  # EXTERNAL: it is packed already
+    Column("options", JSONB, nullable=False),
+    Column("started_at", Time, nullable=False),
+    Column("hits", Integer, nullable=False),
+)
 
 # Files of items. `address` is random, so only people who were shown a page with the file know it.
 media = Table(

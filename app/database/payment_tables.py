@@ -168,6 +168,13 @@ server_calls = Table(
     cascading_foreign_key("assignments", "assignment_id", from_table="server_calls"),
     cascading_foreign_key("annotators", "annotator_id", from_table="server_calls"),
     Index("server_calls_annotator_id_idx", "campaign_id", "annotator_id"),
-    index_where_condition_holds("state IN ('prepared', 'sending')", "server_calls_open_idx", "campaign_id", "due_at"),
+    index_where_condition_holds(
+        "state = 'prepared'",
+        "server_calls_prepared_idx",
+        "campaign_id",
+        text("coalesce(due_at, '-infinity'::timestamptz)"),
+        "id",
+    ),
+    index_where_condition_holds("state = 'sending'", "server_calls_sending_idx", "campaign_id", "sending_at"),
     CheckConstraint(f"state IN {SERVER_CALL_STATES}", name="state"),
 )

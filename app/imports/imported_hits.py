@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -68,6 +67,8 @@ class ImportedHit:
     @property
     def scored_items(self) -> list[int]:
         """Return the items of its response."""
+        if None not in self.item_scores:
+            return [*self.shown_items]
         return [item for item, mark in zip(self.shown_items, self.item_scores, strict=True) if mark is not None]
 
     @property
@@ -80,6 +81,8 @@ class ImportedHit:
 
     @property
     def unscored_items(self) -> list[int]:
+        if None not in self.item_scores:
+            return []
         return [item for item, mark in zip(self.shown_items, self.item_scores, strict=True) if mark is None]
 
 
@@ -284,7 +287,9 @@ def possible_scores_of_hit_or_refuse(
     score_by_item = dict(zip(shown_items, result_row.scores, strict=True))
     items_shown_once = items_of_hit_with_distinct_outputs(shown_items, shown_as)
     given_scores = {
-        item: mark for item in items_shown_once if (mark := score_by_item[item]) is not None and not math.isnan(mark)
+        item: mark
+        for item in items_shown_once
+        if (mark := score_by_item[item]) is not None and mark == mark  # noqa: PLR0124  (not NaN, the quickest way)
     }
     fewest, most = design.fewest_items, design.items_per_hit[-1]
     if len(shown_items) > most or (0 < len(given_scores) < fewest and not reason_by_unjudged_item):
@@ -304,14 +309,8 @@ def possible_scores_of_hit_or_refuse(
         unjudged_reasons = {
             item: reason_by_unjudged_item[item] for item in items_shown_once if item in reason_by_unjudged_item
         }
-        values = dict(
-            zip(
-                answered_items,
-                design.checked_values_in_item_order_or_refuse(
-                    Answer(given_scores, unjudged=unjudged_reasons), answered_items
-                ),
-                strict=True,
-            )
+        checked_values = design.checked_values_in_item_order_or_refuse(
+            Answer(given_scores, unjudged=unjudged_reasons), answered_items
         )
     except Invalid as refused:
         raise_upload_refusal_at_line(
@@ -319,4 +318,7 @@ def possible_scores_of_hit_or_refuse(
             result_row.line,
             f"no annotator can give this answer. {refused.message.removesuffix(INPUT_KEPT_MESSAGE).strip()}",
         )
-    return tuple(value_of_each_item_by_its_shown_item({**dict.fromkeys(shown_items), **values}, shown_items, shown_as))
+    if len(answered_items) == len(shown_items):
+        return tuple(checked_values)
+    values = dict.fromkeys(shown_items) | dict(zip(answered_items, checked_values, strict=True))
+    return tuple(value_of_each_item_by_its_shown_item(values, shown_items, shown_as))

@@ -16,8 +16,9 @@ from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX
 from app.database import tables
 from app.database.bulk import (
+    NULL_IN_COPY,
     format_array_for_copy,
-    format_copy_line,
+    format_copy_cell,
     insert_text_lines_by_copy,
     reserve_next_ids_of_column,
     reserve_next_record_numbers,
@@ -58,7 +59,7 @@ ARE_ANNOTATORS_AT_WORK = text(f"""
     SELECT EXISTS (SELECT FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX})
 """)
 
-# One batch at a time, so that two imports of the same file cannot both find its assignments unknown.
+# One batch at a time, so that two processes cannot both find the assignments of a file unknown.
 LOCK_RESPONSE_IMPORTS = text("SELECT pg_advisory_xact_lock(hashtext('campaign.results'), CAST(:campaign AS int))")
 
 SELECT_STORED_ANSWERS = """
@@ -132,14 +133,20 @@ async def load_stored_rows_by_answer_key(
     return stored_rows_by_key
 
 
+async def load_hits_without_stored_answer(
+    connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit]
+) -> list[ImportedHit]:
+    """Return the HITs that are not stored yet, whatever the answers of the others."""
+    stored_rows_by_key = await load_stored_rows_by_answer_key(connection, campaign, platform, hits)
+    return [hit for hit in hits if imported_answer_key(hit) not in stored_rows_by_key]
+
+
 async def load_new_hits_or_refuse_changed(
     connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit]
 ) -> list[ImportedHit]:
     """Return the HITs that are not stored yet. Raises `Conflict` (`assignment_known`) if a stored answer differs."""
     stored_rows_by_key = await load_stored_rows_by_answer_key(connection, campaign, platform, hits)
-    return await asyncio.to_thread(
-        hits_without_stored_row_or_refuse, hits, platform, stored_rows_by_key, campaign.name, "Nothing was imported."
-    )
+    return await asyncio.to_thread(hits_without_stored_row_or_refuse, hits, platform, stored_rows_by_key, campaign.name)
 
 
 async def drop_hits_of_erased_people(
@@ -164,7 +171,6 @@ def hits_without_stored_row_or_refuse(
     platform: Platform,
     stored_rows_by_key: Mapping[ImportedAnswerKey, Sequence[Row[Any]]],
     campaign_name: str,
-    outcome_sentence: str,
 ) -> list[ImportedHit]:
     """Return the HITs without a stored answer. Raises `Conflict` (`assignment_known`) if a stored answer differs."""
     for hit in hits:
@@ -177,7 +183,7 @@ def hits_without_stored_row_or_refuse(
             )
             raise Conflict(
                 f"Line {hit.line}: {description_of_imported_answer(hit, platform)} is already in “{campaign_name}”, "
-                f"{difference}. {outcome_sentence}",
+                f"{difference}. Nothing was imported.",
                 code="assignment_known",
                 line=hit.line,
             )
@@ -242,16 +248,13 @@ async def find_or_create_annotator_id_by_worker(
 async def store_closed_hits_and_return_new_ones(
     connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
 ) -> list[StoredImportedHit]:
-    """Store annotators, assignments and closed HITs, except those that another import stored meanwhile.
+    """Store annotators, assignments and closed HITs, except those whose annotators answered in Easel meanwhile.
 
-    No annotator at work waits for these rows. Raises `Conflict` (`assignment_known`) if another import stored a
-    different answer, or `identifiers_erased`, if ids were erased meanwhile.
+    No annotator at work waits for these rows. Raises `Conflict` (`identifiers_erased`) if ids were erased meanwhile.
     """
     await connection.execute(LOCK_RESPONSE_IMPORTS, {"campaign": campaign.id})
-    stored_rows_by_key = await load_stored_rows_by_answer_key(connection, campaign, platform, hits)
+    hits = await load_hits_without_stored_answer(connection, campaign, platform, hits)
     await refuse_import_without_identifiers(connection, campaign)  # after the lookup, which may have found random ids
-    outcome_sentence = "Another import stored it meanwhile. The rows before it are stored."
-    hits = hits_without_stored_row_or_refuse(hits, platform, stored_rows_by_key, campaign.name, outcome_sentence)
     hits = await drop_hits_of_erased_people(connection, campaign, platform, hits)
     annotator_id_by_worker = await find_or_create_annotator_id_by_worker(connection, campaign, platform, hits, now=now)
     reserved_ids = [
@@ -274,17 +277,20 @@ def assignment_and_hit_lines_for_copy(
     campaign_id: int, stored_hits: Sequence[StoredImportedHit], now: datetime
 ) -> tuple[list[str], list[str]]:
     """Return the rows of the HITs' assignments and of the HITs, closed when they were submitted."""
-    assignment_lines, hit_lines = [], []
+    assignment_lines, hit_lines, import_time = [], [], now.isoformat()
     for hit, hit_id, annotator_id, assignment_id in stored_hits:
-        end = (hit.submitted_at or now).isoformat()
+        end = hit.submitted_at.isoformat() if hit.submitted_at else import_time
         start = hit.accepted_at.isoformat() if hit.accepted_at else end
-        details = json.dumps(hit.details)
+        external_id, details = format_copy_cell(hit.assignment_id), format_copy_cell(json.dumps(hit.details))
         assignment_lines.append(
-            format_copy_line((campaign_id, assignment_id, annotator_id, hit.assignment_id, details, start, end))
+            f"{campaign_id}\t{assignment_id}\t{annotator_id}\t{external_id}\t{details}\t{start}\t{end}\n"
         )
-        items, shown_as = format_array_for_copy(hit.shown_items), format_array_for_copy(hit.shown_as)
-        shown = items, format_array_for_copy(hit.unscored_items or None), hit.segment, shown_as
-        hit_lines.append(format_copy_line((hit_id, campaign_id, annotator_id, assignment_id, *shown, start, end, end)))
+        items, unscored = format_array_for_copy(hit.shown_items), format_array_for_copy(hit.unscored_items or None)
+        segment, shown_as = NULL_IN_COPY if hit.segment is None else hit.segment, format_array_for_copy(hit.shown_as)
+        hit_lines.append(
+            f"{hit_id}\t{campaign_id}\t{annotator_id}\t{assignment_id}\t{items}\t{unscored}\t{segment}\t{shown_as}"
+            f"\t{start}\t{end}\t{end}\n"
+        )
     return assignment_lines, hit_lines
 
 
@@ -325,14 +331,17 @@ def response_lines_for_copy(
     campaign_id: int, seqs: Sequence[int], stored_hits: Sequence[StoredImportedHit], now: datetime
 ) -> list[str]:
     """Return the rows of the responses to HITs, numbered by `seqs`."""
-    lines = []
+    lines, import_time = [], now.isoformat()
     for seq, (hit, hit_id, annotator_id, _) in zip(seqs, stored_hits, strict=True):
         items, values = format_array_for_copy(hit.scored_items), format_array_for_copy(hit.all_scores)
-        received_at = (hit.submitted_at or now).isoformat()
+        segment = NULL_IN_COPY if hit.segment is None else hit.segment
+        received_at = hit.submitted_at.isoformat() if hit.submitted_at else import_time
         extra = extra_json_of_imported_answer(hit)
-        extra_text = json.dumps(extra) if extra else None
-        cells = seq, campaign_id, hit_id, annotator_id, "import", items, values, hit.segment, received_at, extra_text
-        lines.append(format_copy_line(cells))
+        extra_text = format_copy_cell(json.dumps(extra)) if extra else NULL_IN_COPY
+        lines.append(
+            f"{seq}\t{campaign_id}\t{hit_id}\t{annotator_id}\timport\t{items}\t{values}\t{segment}"
+            f"\t{received_at}\t{extra_text}\n"
+        )
     return lines
 
 

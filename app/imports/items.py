@@ -61,7 +61,7 @@ from app.uploads import (
 )
 
 ITEMS_PER_COPY = 5_000
-MAX_ITEMS_PER_CAMPAIGN = 1_000_000
+MAX_ITEMS_PER_CAMPAIGN = 10_000_000
 MAX_CHARACTERS_PER_COPY = 2_000_000  # limited by characters because single rows may be long
 ITEM_COPY_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
 LOAD_LAST_IMPORT_FACTS = text("""

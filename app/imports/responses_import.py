@@ -1,21 +1,20 @@
 """Import of answers that were given elsewhere as responses of a launched campaign (the EASL program's "update").
 
 The whole file is checked first. Then its HITs are stored in file order, a few in each transaction, so that annotators
-of the campaign never wait longer than one transaction takes. A stored HIT is recognised by its assignment: import the
-file again to finish an interrupted import.
+of the campaign never wait longer than one transaction takes. The first transaction also stores the file, and the last
+one deletes it: so an interrupted import is continued, by the next import into the campaign or by `import_continuation`.
+A stored HIT is recognised by its assignment.
 """
 
 import asyncio
 import csv
 import io
-import math
-import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO
 
-from pydantic import BaseModel, Field
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.answer_files import read_platform_rows_and_notes
@@ -23,183 +22,34 @@ from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultRow
 from app.background.progress_stream import ReportRowCount
-from app.database import tables
-from app.database.audit_log import log_change
-from app.database.campaign import finish_campaign_if_complete_and_tell
-from app.database.statistics import analyze_tables_with_many_new_rows
+from app.database.exclusive_work import WorkClaim, hold_work_during_block
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.file_format import CriterionValueFormat, ValueFormat
-from app.errors import Conflict, pluralize
+from app.errors import Conflict, Refusal
 from app.imports.imported_hits import ImportedHit, convert_rows_to_hits_or_refuse
 from app.imports.imported_hits_store import (
-    ARE_ANNOTATORS_AT_WORK,
     drop_hits_of_erased_people,
+    load_hits_without_stored_answer,
     load_new_hits_or_refuse_changed,
-    store_closed_hits_and_return_new_ones,
-    store_responses_returning_judgment_counts,
-    unnumbered_responses_of_criterion,
 )
+from app.imports.response_receipt import ResponseImportReceipt
+from app.imports.response_storage import ResponseStorage
 from app.imports.result_rows import replace_item_texts_by_ids_and_count_items
+from app.imports.unfinished_imports import (
+    AnswerFile,
+    delete_unfinished_import,
+    load_unfinished_import_or_none,
+    pack_answer_file,
+)
 from app.privacy.retention import refuse_import_without_identifiers
-from app.record.bulk_update import lock_and_load_posteriors_by_criterion, take_shared_lock_to_store_answers
 from app.record.campaign import load_campaign_by_slug_or_refuse
+
+log = logging.getLogger(__name__)
 
 DEFAULT_READING_OPTIONS = ReadingOptions()
 MAX_ROWS_PREVIEWED = 20
-MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 5_000
-TARGET_TRANSACTION_SECONDS = 0.1  # how long annotators of the campaign may have to wait
-TARGET_QUIET_TRANSACTION_SECONDS = 1.0  # while none has a HIT: one who comes then may have to wait so long, once
-TABLES_OF_ANSWERS = (tables.assignments, tables.hits, tables.responses)
-
-
-class ResponseImportReceipt(BaseModel):
-    """Receipt of an import of answers."""
-
-    responses: int = Field(0, description="Responses stored by this import.")
-    items: int = Field(0, description="Items judged by these responses.")
-    not_applicable: int = Field(0, description="Scores left out because their item was marked N/A.")
-    without_score: int = Field(0, description="Tasks in which every item was marked N/A: kept, without a response.")
-    known: int = Field(0, description="Tasks skipped because they were imported before.")
-    erased: int = Field(0, description="Tasks skipped because their annotator was erased.")
-    without_worker: int = Field(0, description="Tasks without a WorkerId: they count as one annotator's.")
-    over_wanted: int = Field(0, description="Number of these items that now have more judgments than wanted.")
-    finished: bool = Field(
-        default=False, description="Whether the campaign was finished because every item has its judgments."
-    )
-    rejected: int = Field(
-        0,
-        description=(
-            "Tasks left out because they were rejected, cancelled or ignored, or were control tasks of another tool."
-        ),
-    )
-    missing: int = Field(0, description="Values left out because their cells are empty or say NA.")
-    percent: int = Field(0, description="Values that were written in percent.")
-    decimal_comma: bool = Field(default=False, description="Whether numbers were read with decimal commas.")
-    date_order: str = Field("", description="How ambiguous dates were read: day_first or month_first.")
-    time_zone: str = Field("", description="Time zone of times without one; empty if all times have one.")
-    columns: str = Field(
-        "", description="What was read from which column, if the file does not have Easel's own columns."
-    )
-    passed_over: str = Field("", description="The columns that were not read in that case.")
-    by_text: int = Field(0, description="Items that were found by their text instead of their id.")
-    rows: int = Field(0, description="Rows of the file.")
-    lines: int = Field(0, description="Lines of the file, blank ones included.")
-    file: str = Field("", description="How the table was read, in sentences.")
-
-
-def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
-    have = "has" if receipt.over_wanted == 1 else "have"
-    condition_by_sentence = {
-        f"Imported {pluralize(receipt.responses, 'response')} on {pluralize(receipt.items, 'item')}.": True,
-        f"Tasks skipped because they were imported before: {receipt.known:,}.": receipt.known,
-        f"Tasks skipped because their annotator was erased: {receipt.erased:,}.": receipt.erased,
-        f"Scores left out because their item was marked N/A: {receipt.not_applicable:,}. The export of responses "
-        "has these marks.": receipt.not_applicable,
-        f"Tasks in which every item was marked N/A, kept without a response: {receipt.without_score:,}.": (
-            receipt.without_score
-        ),
-        f"Rows without a WorkerId: {receipt.without_worker:,}. They count as the answers of one annotator.": (
-            receipt.without_worker
-        ),
-        f"{pluralize(receipt.over_wanted, 'item')} now {have} more judgments than you wanted; all of them count.": (
-            receipt.over_wanted
-        ),
-        "Every item has the judgments you wanted, so the campaign is finished.": receipt.finished,
-        f"Tasks left out because they were rejected, cancelled or ignored: {receipt.rejected:,}.": receipt.rejected,
-        f"Values left out because their cells are empty or say NA: {receipt.missing:,}.": receipt.missing,
-        f"Values read as percent: {receipt.percent:,}.": receipt.percent,
-        "Numbers were read with decimal commas.": receipt.decimal_comma,
-        f"Dates were read with the {receipt.date_order.removesuffix('_first')} first.": receipt.date_order,
-        f"Times without a time zone were read as {receipt.time_zone}.": receipt.time_zone,
-        f"Columns read: {receipt.columns}.": receipt.columns,
-        f"Columns skipped: {receipt.passed_over}.": receipt.passed_over,
-        f"Items found by their text: {receipt.by_text:,}.": receipt.by_text,
-        f"The file has {pluralize(receipt.rows, 'row')} on {pluralize(receipt.lines, 'line')}.": receipt.rows,
-        receipt.file: receipt.file,
-    }
-    return [sentence for sentence, true in condition_by_sentence.items() if true]
-
-
-@dataclass
-class CheckedAnswers:
-    """Answers of a file that passed all checks of an import.
-
-    Attributes:
-        campaign: The campaign.
-        platform: Platform of the annotators.
-        first_rows: First rows of the file, with the names of items as the file has them.
-        first_item_ids: The ids of their items in the campaign.
-        notes: Notes on how the file was read.
-        new_hits: HITs that are not stored yet.
-        known_count: Number of HITs that are stored already.
-        erased_count: Number of HITs of people who were erased.
-
-    """
-
-    campaign: Campaign
-    platform: Platform
-    first_rows: list[ResultRow]
-    first_item_ids: list[tuple[str, ...]]
-    notes: ReadingNotes
-    new_hits: list[ImportedHit]
-    known_count: int
-    erased_count: int
-
-    def build_receipt_of_reading(self) -> ResponseImportReceipt:
-        """Return a receipt with what is known before anything is stored."""
-        names = ResponseImportReceipt.model_fields.keys() & ReadingNotes.__dataclass_fields__.keys()
-        receipt = ResponseImportReceipt.model_validate({name: getattr(self.notes, name) for name in names})
-        receipt.known, receipt.erased = self.known_count, self.erased_count
-        return receipt
-
-
-async def read_and_check_answers_or_refuse(
-    engine: AsyncEngine,
-    slug: str,
-    file: BinaryIO,
-    name: str,
-    *,
-    now: datetime,
-    max_mb: int,
-    options: ReadingOptions,
-) -> CheckedAnswers:
-    """Return the HITs of a file after all checks. Raises as `import_responses_of_file_and_return_receipt` does."""
-    async with engine.connect() as connection:
-        campaign = await load_campaign_or_refuse_response_import(connection, slug)
-        await refuse_import_without_identifiers(connection, campaign)
-    values = CriterionValueFormat(campaign)
-    platform, rows, notes = await asyncio.to_thread(
-        read_platform_rows_and_notes, file, name, values, now=now, max_mb=max_mb, options=options
-    )
-    first_rows = rows[:MAX_ROWS_PREVIEWED]
-    async with engine.connect() as connection:
-        notes.by_text = (
-            await replace_item_texts_by_ids_and_count_items(connection, campaign.id, rows) if notes.columns else 0
-        )
-        first_item_ids = [row.items for row in rows[:MAX_ROWS_PREVIEWED]]
-        hits = await convert_rows_to_hits_or_refuse(connection, campaign, rows)
-        first_hit = hits[0]
-        kept_hits = await drop_hits_of_erased_people(connection, campaign, platform, hits)
-        hit_count, erased_count = len(kept_hits), len(hits) - len(kept_hits)
-        new_hits = await load_new_hits_or_refuse_changed(connection, campaign, platform, kept_hits)
-    if not new_hits:
-        raise Conflict(
-            f"All rows of this file are already in “{campaign.name}”, or are of people who were erased. "
-            "Nothing was imported.",
-            code="assignment_known",
-            line=first_hit.line,
-        )
-    return CheckedAnswers(
-        campaign=campaign,
-        platform=platform,
-        first_rows=first_rows,
-        first_item_ids=first_item_ids,
-        notes=notes,
-        new_hits=new_hits,
-        known_count=hit_count - len(new_hits),
-        erased_count=erased_count,
-    )
+MAX_STORED_FILE_MB = 1024  # the most that an operator can allow for uploads
 
 
 async def import_responses_of_file_and_return_receipt(
@@ -219,30 +69,149 @@ async def import_responses_of_file_and_return_receipt(
     The answers exist already, so items may get more judgments than the campaign wants. `progress` is called now and
     then with the number of stored HITs, and `request_scan` at the end with the campaign's id. Raises `NotFound`,
     `Conflict` (`not_launched`, `is_a_rehearsal`, `identifiers_erased`, `assignment_known`), and `Invalid` as
-    `convert_rows_to_hits_or_refuse` and `read_platform_rows_and_notes` do, before anything is stored. If it is
-    interrupted, the first rows stay stored, and importing the same file again continues after them.
+    `convert_rows_to_hits_or_refuse` and `read_platform_rows_and_notes` do, before anything is stored. One import into a
+    campaign runs at a time, and finishes an interrupted one first: if that was of the same file, this is all it does.
     """
-    checked = await read_and_check_answers_or_refuse(engine, slug, file, name, now=now, max_mb=max_mb, options=options)
-    campaign, new_hits, new_count = checked.campaign, checked.new_hits, len(checked.new_hits)
-    stored_count, receipt = 0, checked.build_receipt_of_reading()
-    judgments_by_item: dict[int, int] = {}
-    async for batch, counts in store_hits_yielding_each_batch(engine, campaign, checked.platform, new_hits, now=now):
-        stored_count += len(batch)
-        receipt.responses += sum(bool(hit.scored_items) for hit in batch)
-        receipt.not_applicable += sum(len(hit.unscored_items) + len(hit.unjudged) for hit in batch)
-        receipt.without_score += sum(not hit.scored_items for hit in batch)
-        receipt.without_worker += sum(hit.is_anonymous for hit in batch)
-        judgments_by_item |= counts
-        progress(stored_count)
-    async with engine.begin() as connection:
-        await analyze_tables_with_many_new_rows(connection, TABLES_OF_ANSWERS, added_count=stored_count)
-    async with engine.begin() as connection:
-        receipt.finished = await finish_campaign_if_complete_and_tell(connection, campaign.id, now=now)
+    async with engine.connect() as connection:
+        campaign = await load_campaign_or_refuse_response_import(connection, slug)
+        await refuse_import_without_identifiers(connection, campaign)
+    read_file = await asyncio.to_thread(
+        read_answer_file_or_refuse, file, name, campaign, now=now, max_mb=max_mb, options=options
+    )
+    answer_file = await pack_answer_file(file, name, options, now=now)
+    async with hold_work_during_block(engine, response_import_work(campaign.id)) as claim:
+        finished = await continue_interrupted_response_import(engine, campaign, claim, request_scan, progress)
+        if finished is not None and finished.answer_file.has_same_answers(answer_file):
+            return finished.receipt
+        checked = await check_answers_or_refuse(engine, campaign, read_file)
+        storage = ResponseStorage(engine, campaign, read_file.platform, claim, answer_file)
+        await storage.store_all_hits_updating_receipt(checked.new_hits, checked.receipt, progress)
     request_scan(campaign.id)
-    receipt.items = len(judgments_by_item)
-    receipt.known = checked.known_count + new_count - stored_count
-    receipt.over_wanted = await asyncio.to_thread(count_items_over_wanted_judgments, campaign, judgments_by_item)
-    return receipt
+    return checked.receipt
+
+
+def response_import_work(campaign_id: int) -> str:
+    """Return the name of the work that one import into a campaign does at a time."""
+    return f"import of answers, campaign {campaign_id}"
+
+
+@dataclass
+class ReadAnswerFile:
+    """The platform of a file's annotators, its rows, and notes on the reading."""
+
+    platform: Platform
+    rows: list[ResultRow]
+    notes: ReadingNotes
+
+
+def read_answer_file_or_refuse(
+    file: BinaryIO, name: str, campaign: Campaign, *, now: datetime, max_mb: int, options: ReadingOptions
+) -> ReadAnswerFile:
+    values = CriterionValueFormat(campaign)
+    return ReadAnswerFile(*read_platform_rows_and_notes(file, name, values, now=now, max_mb=max_mb, options=options))
+
+
+@dataclass
+class FinishedImport:
+    """An import that was continued and is finished now, with the receipt of what this process stored."""
+
+    answer_file: AnswerFile
+    receipt: ResponseImportReceipt
+
+
+@dataclass
+class CheckedAnswers:
+    """Answers of a file that passed all checks of an import.
+
+    Attributes:
+        first_rows: First rows of the file, with the names of items as the file has them.
+        first_item_ids: The ids of their items in the campaign.
+        new_hits: HITs that are not stored yet.
+        receipt: What is known before anything is stored; `known` counts the new HITs too.
+
+    """
+
+    first_rows: list[ResultRow]
+    first_item_ids: list[tuple[str, ...]]
+    new_hits: list[ImportedHit]
+    receipt: ResponseImportReceipt
+
+
+async def check_answers_or_refuse(
+    engine: AsyncEngine, campaign: Campaign, read_file: ReadAnswerFile, *, refuse_changed: bool = True
+) -> CheckedAnswers:
+    """Return the HITs of a file that are not stored yet, and a receipt with what is known so far.
+
+    Raises what `import_responses_of_file_and_return_receipt` raises about rows. Without `refuse_changed`, HITs with
+    another stored answer are left out, and there may be none.
+    """
+    notes, platform, rows = read_file.notes, read_file.platform, read_file.rows
+    first_rows = rows[:MAX_ROWS_PREVIEWED]
+    async with engine.connect() as connection:
+        notes.by_text = (
+            await replace_item_texts_by_ids_and_count_items(connection, campaign.id, rows) if notes.columns else 0
+        )
+        first_item_ids = [row.items for row in rows[:MAX_ROWS_PREVIEWED]]
+        hits = await convert_rows_to_hits_or_refuse(connection, campaign, rows)
+        kept_hits = await drop_hits_of_erased_people(connection, campaign, platform, hits)
+        new_hits = (
+            await load_new_hits_or_refuse_changed(connection, campaign, platform, kept_hits)
+            if refuse_changed
+            else await load_hits_without_stored_answer(connection, campaign, platform, kept_hits)
+        )
+    if not new_hits and refuse_changed:
+        raise Conflict(
+            f"All rows of this file are already in “{campaign.name}”, or are of people who were erased. "
+            "Nothing was imported.",
+            code="assignment_known",
+            line=hits[0].line,
+        )
+    names = ResponseImportReceipt.model_fields.keys() & ReadingNotes.__dataclass_fields__.keys()
+    receipt = ResponseImportReceipt.model_validate({name: getattr(notes, name) for name in names})
+    receipt.known, receipt.erased = len(kept_hits), len(hits) - len(kept_hits)
+    return CheckedAnswers(first_rows, first_item_ids, new_hits, receipt)
+
+
+async def continue_interrupted_response_import(
+    engine: AsyncEngine,
+    campaign: Campaign,
+    claim: WorkClaim,
+    request_scan: Callable[[int], None],
+    progress: ReportRowCount = lambda _rows: None,
+) -> FinishedImport | None:
+    """Store the rest of the campaign's unfinished import, and return it; None if there is none.
+
+    The file was checked when the import began. If it is refused now, since identifiers were erased or items removed,
+    what is stored stays, and the import ends.
+    """
+    async with engine.connect() as connection:
+        answer_file = await load_unfinished_import_or_none(connection, campaign.id)
+    if answer_file is None:
+        return None
+    try:
+        async with engine.connect() as connection:
+            await refuse_import_without_identifiers(connection, campaign)
+        read_file = await asyncio.to_thread(
+            lambda: read_answer_file_or_refuse(
+                io.BytesIO(answer_file.content),
+                answer_file.name,
+                campaign,
+                now=answer_file.started_at,
+                max_mb=MAX_STORED_FILE_MB,
+                options=answer_file.options,
+            )
+        )
+        checked = await check_answers_or_refuse(engine, campaign, read_file, refuse_changed=False)
+        storage = ResponseStorage(engine, campaign, read_file.platform, claim, answer_file, has_begun=True)
+        await storage.store_all_hits_updating_receipt(checked.new_hits, checked.receipt, progress)
+    except Refusal as refusal:
+        log.warning("the import of answers into “%s” ends: %s", campaign.name, refusal.message)
+        async with engine.begin() as connection:
+            await claim.hold_until_transaction_ends_or_raise(connection)
+            await delete_unfinished_import(connection, campaign.id)
+        return None
+    request_scan(campaign.id)
+    return FinishedImport(answer_file, checked.receipt)
 
 
 def example_response_csv_or_empty(campaign: Campaign, item_ids: Sequence[str], segment_id: str | None = None) -> str:
@@ -280,11 +249,6 @@ def example_response_rows(criterion: Criterion[Campaign], item_ids: Sequence[str
     ]
 
 
-def count_items_over_wanted_judgments(campaign: Campaign, judgments_by_item: Mapping[int, int]) -> int:
-    drawn_items = judgments_by_item.keys() - set(campaign.always_shown)
-    return sum(judgments_by_item[item] > campaign.judgments_per_item for item in drawn_items)
-
-
 async def load_campaign_or_refuse_response_import(connection: AsyncConnection, slug: str) -> Campaign:
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     if campaign.status == "draft":
@@ -296,52 +260,3 @@ async def load_campaign_or_refuse_response_import(connection: AsyncConnection, s
     if campaign.rehearsal_of is not None:
         raise Conflict(f"“{campaign.name}” is a rehearsal. Import into its campaign.", code="is_a_rehearsal")
     return campaign
-
-
-async def store_hits_yielding_each_batch(
-    engine: AsyncEngine, campaign: Campaign, platform: Platform, hits: list[ImportedHit], *, now: datetime
-) -> AsyncIterator[tuple[list[ImportedHit], dict[int, int]]]:
-    """Store HITs in batches, and yield each batch with the number of judgments that its items have then.
-
-    The batch size is adapted so that a transaction takes `TARGET_TRANSACTION_SECONDS` while annotators have HITs, and
-    `TARGET_QUIET_TRANSACTION_SECONDS` while none has. Between two batches annotators get as much time, so that those
-    who waited need not wait again. Takes the HITs from `hits`: freeing a million at once would block this process.
-    """
-    hits.reverse()
-    batch_size, fixed_seconds, hit_count = MIN_HITS_PER_TRANSACTION, math.inf, len(hits)
-    while batch := [hits.pop() for _ in range(min(batch_size, len(hits)))]:
-        async with engine.begin() as connection:
-            await take_shared_lock_to_store_answers(connection, campaign)
-            if fixed_seconds == math.inf:  # with the first batch: importing the file again continues after it
-                await log_change(connection, "answers.imported", campaign, new_values={"hits": hit_count})
-            stored_hits = await store_closed_hits_and_return_new_ones(connection, campaign, platform, batch, now=now)
-            scored_hits = [stored for stored in stored_hits if stored.imported.scored_items]
-            answers_by_criterion = [
-                await asyncio.to_thread(unnumbered_responses_of_criterion, scored_hits, criterion.number)
-                for criterion in campaign.criteria
-            ]
-            locked_posteriors = await lock_and_load_posteriors_by_criterion(
-                connection, campaign, answers_by_criterion[0]
-            )
-            start_time = time.monotonic()  # excludes the wait for locks, which is no reason to store fewer
-            counts = (
-                await store_responses_returning_judgment_counts(
-                    connection, campaign, scored_hits, answers_by_criterion, locked_posteriors, now=now
-                )
-                if scored_hits
-                else {}
-            )
-            has_annotators = await connection.scalar(ARE_ANNOTATORS_AT_WORK, {"campaign": campaign.id})
-        held_seconds = time.monotonic() - start_time
-        yield [stored.imported for stored in stored_hits], counts
-        target_seconds = TARGET_TRANSACTION_SECONDS if has_annotators else TARGET_QUIET_TRANSACTION_SECONDS
-        # The time that any batch takes, such as the commit, is no reason to store fewer.
-        fixed_seconds = min(fixed_seconds, held_seconds)
-        row_seconds = max(held_seconds - fixed_seconds, 0.01 * target_seconds)
-        batch_size = min(
-            max(round(batch_size * target_seconds / row_seconds), MIN_HITS_PER_TRANSACTION),
-            2 * batch_size,
-            MAX_HITS_PER_TRANSACTION,
-        )
-        if has_annotators:
-            await asyncio.sleep(held_seconds)

@@ -1,22 +1,27 @@
 """Preview of a file of answers: the checks of an import, and what its first rows become. It stores nothing."""
 
+import asyncio
 from datetime import datetime
 from typing import BinaryIO
 
 from pydantic import BaseModel, Field
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.platforms.cell_reading import ReadingOptions
+from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
 from app.annotation.platforms.result_format import ResultRow
 from app.designs.campaign import Campaign
 from app.designs.file_format import ValueFormat
 from app.errors import pluralize
+from app.imports.response_receipt import response_receipt_sentences
 from app.imports.responses_import import (
     DEFAULT_READING_OPTIONS,
     CheckedAnswers,
-    read_and_check_answers_or_refuse,
-    response_receipt_sentences,
+    ReadAnswerFile,
+    check_answers_or_refuse,
+    load_campaign_or_refuse_response_import,
+    read_answer_file_or_refuse,
 )
+from app.privacy.retention import refuse_import_without_identifiers
 
 MAX_VALUES_PREVIEWED = 20
 
@@ -54,28 +59,35 @@ async def preview_responses_of_file_or_refuse(
     options: ReadingOptions = DEFAULT_READING_OPTIONS,
 ) -> ResponsePreview:
     """Return what an import of a file would store. Raises as the import does before it stores anything."""
-    checked = await read_and_check_answers_or_refuse(engine, slug, file, name, now=now, max_mb=max_mb, options=options)
-    _, *sentences = response_receipt_sentences(
-        checked.build_receipt_of_reading()
-    )  # the first one tells what was imported
+    async with engine.connect() as connection:
+        campaign = await load_campaign_or_refuse_response_import(connection, slug)
+        await refuse_import_without_identifiers(connection, campaign)
+    read_file = await asyncio.to_thread(
+        read_answer_file_or_refuse, file, name, campaign, now=now, max_mb=max_mb, options=options
+    )
+    checked = await check_answers_or_refuse(engine, campaign, read_file)
     task_count = len(checked.new_hits)
+    checked.receipt.known -= task_count
+    _, *sentences = response_receipt_sentences(checked.receipt)  # the first one tells what was imported
     return ResponsePreview(
         tasks=task_count,
-        values=previewed_values(checked)[:MAX_VALUES_PREVIEWED],
+        values=previewed_values(campaign, read_file, checked)[:MAX_VALUES_PREVIEWED],
         sentences=[f"The import would store {pluralize(task_count, 'task')}.", *sentences],
     )
 
 
-def previewed_values(checked: CheckedAnswers) -> list[PreviewedValue]:
+def previewed_values(campaign: Campaign, read_file: ReadAnswerFile, checked: CheckedAnswers) -> list[PreviewedValue]:
     """Return the values of the first rows, one for each item."""
     return [
-        previewed_value_of_row(checked, row, position, item_id)
+        previewed_value_of_row(campaign, read_file.notes, row, position, item_id)
         for row, item_ids in zip(checked.first_rows, checked.first_item_ids, strict=True)
         for position, item_id in enumerate(item_ids)
     ]
 
 
-def previewed_value_of_row(checked: CheckedAnswers, row: ResultRow, position: int, item_id: str) -> PreviewedValue:
+def previewed_value_of_row(
+    campaign: Campaign, notes: ReadingNotes, row: ResultRow, position: int, item_id: str
+) -> PreviewedValue:
     score, item, line = row.scores[position], row.items[position], row.line_number_of_item_at(position)
     return PreviewedValue(
         line=line,
@@ -84,8 +96,8 @@ def previewed_value_of_row(checked: CheckedAnswers, row: ResultRow, position: in
         item=item,
         item_id=item_id,
         criterion=row.criterion,
-        cell=checked.notes.first_cells.get((line, item), ""),
-        value=format_score_or_empty(checked.campaign, row.criterion, score),
+        cell=notes.first_cells.get((line, item), ""),
+        value=format_score_or_empty(campaign, row.criterion, score),
         submitted_at=row.submitted_at,
     )
 

@@ -21,6 +21,10 @@ SCORES = "scores of items"
 OTHER_TABLES = {
     "installation": other_table("the server", "single secret_key"),
     "exclusive_work": other_table("the server", "work holder deadline"),
+    "unfinished_imports": other_table(
+        "files of answers while they are imported; a row is deleted with the last answers",
+        "campaign_id name file options started_at hits",
+    ),
     "users": other_table(RESEARCHERS, "id name password_hash created_at role"),
     "logins": other_table(RESEARCHERS, "token_hash user_id created_at expires_at idle_at by_link_at"),
     "identities": other_table(RESEARCHERS, "issuer subject user_id connected_at"),

@@ -52,33 +52,42 @@ IS_OVERTAKEN_SQL = """
         WHERE o.campaign_id = t.campaign_id AND o.assignment_id = t.assignment_id AND o.outcome = 'completed')
 """
 
+DUE_AT_SQL = "coalesce(t.due_at, '-infinity'::timestamptz)"  # as in the index `server_calls_prepared_idx`
+
 CANCEL_OVERTAKEN_CALLS = text(f"""
     UPDATE server_calls t SET state = 'cancelled', due_at = NULL, settled_at = :now,
         problem = 'The person completed meanwhile, and the platform is told that instead.'
     WHERE t.state = 'prepared' AND {IS_OVERTAKEN_SQL}
 """)
 
+# Jumps from campaign to campaign, and reads of each only the first calls, however many wait for a later time.
 TAKE_DUE_CALLS = text(f"""
-    WITH due AS (
-        SELECT t.campaign_id, t.id,
-            row_number() OVER (PARTITION BY t.campaign_id ORDER BY t.due_at NULLS FIRST, t.id) AS place
-        FROM server_calls t
-        WHERE t.state = 'prepared' AND (t.due_at IS NULL OR t.due_at <= :now) AND NOT ({IS_OVERTAKEN_SQL})
+    WITH RECURSIVE waiting (campaign_id) AS (
+        (SELECT campaign_id FROM server_calls WHERE state = 'prepared' ORDER BY campaign_id LIMIT 1)
+        UNION ALL
+        SELECT later.campaign_id FROM waiting, LATERAL (
+            SELECT campaign_id FROM server_calls
+            WHERE state = 'prepared' AND campaign_id > waiting.campaign_id ORDER BY campaign_id LIMIT 1
+        ) AS later
     ), taken AS (
-        SELECT t.campaign_id, t.id
-        FROM server_calls t JOIN due USING (campaign_id, id)
+        SELECT due.* FROM waiting
         LEFT JOIN unnest(CAST(:busy AS bigint[]), CAST(:calling AS int[])) AS in_flight (campaign, number)
-            ON in_flight.campaign = t.campaign_id
-        WHERE t.state = 'prepared' AND (t.due_at IS NULL OR t.due_at <= :now)
-        AND due.place <= :most_of_one - coalesce(in_flight.number, 0)
-        ORDER BY t.due_at NULLS FIRST, t.id LIMIT :most FOR NO KEY UPDATE OF t SKIP LOCKED
+            ON in_flight.campaign = waiting.campaign_id
+        CROSS JOIN LATERAL (
+            SELECT t.campaign_id, t.id, t.assignment_id, t.annotator_id, {DUE_AT_SQL} AS due_at FROM server_calls t
+            WHERE t.campaign_id = waiting.campaign_id AND t.state = 'prepared' AND {DUE_AT_SQL} <= :now
+            AND NOT ({IS_OVERTAKEN_SQL})
+            ORDER BY {DUE_AT_SQL}, t.id LIMIT greatest(0, :most_of_one - coalesce(in_flight.number, 0))
+            FOR NO KEY UPDATE OF t SKIP LOCKED
+        ) AS due
+        ORDER BY due.due_at, due.id LIMIT :most
     )
     UPDATE server_calls t
     SET state = 'sending', attempt = :attempt, tries = t.tries + 1, sending_at = :now, problem = ''
     FROM taken, assignments s, annotators a, campaigns c
     WHERE t.campaign_id = taken.campaign_id AND t.id = taken.id
-    AND s.campaign_id = t.campaign_id AND s.id = t.assignment_id
-    AND a.campaign_id = t.campaign_id AND a.id = t.annotator_id AND c.id = t.campaign_id
+    AND s.campaign_id = taken.campaign_id AND s.id = taken.assignment_id
+    AND a.campaign_id = taken.campaign_id AND a.id = taken.annotator_id AND c.id = taken.campaign_id
     RETURNING t.campaign_id, t.id, t.outcome, t.tries, t.attempt, s.arrival, a.platform, c.slug, c.crowd_settings
 """)
 

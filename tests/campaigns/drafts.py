@@ -11,6 +11,7 @@ from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
 from app.imports import items, responses_import
 from app.imports.columns import ColumnMapping
+from app.imports.response_receipt import ResponseImportReceipt
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.replay import verify_by_replay_or_refuse
 from app.uploads import ReadOptions
@@ -67,7 +68,7 @@ async def create_launched_campaign(engine: AsyncEngine, content: str = VERBS, **
 
 async def import_results(
     engine: AsyncEngine, campaign: Campaign, content: str, name: str = "results.csv", **how: Any
-) -> responses_import.ResponseImportReceipt:
+) -> ResponseImportReceipt:
     file = io.BytesIO(content.encode())
     return await responses_import.import_responses_of_file_and_return_receipt(
         engine, campaign.slug, file, name, now=NOW, max_mb=16, **how

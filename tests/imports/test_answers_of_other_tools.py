@@ -16,6 +16,7 @@ from app.designs.slider import Slider
 from app.errors import Refusal
 from app.imports import responses_import
 from app.imports.answer_options import AnswerFileOptions
+from app.imports.response_receipt import response_receipt_sentences
 from tests.annotation.hits.campaigns import NOW, fetch_rows, fetch_value
 from tests.annotation.hits.systems import create_campaign_of_systems
 from tests.campaigns.drafts import create_launched_campaign, replay_is_clean
@@ -83,7 +84,7 @@ async def test_with_its_columns_named_it_is_imported_items_found_by_their_text(e
     assert await fetch_rows(engine, STORED) == [("mturk", "W0", ["s2"], [3.0]), ("mturk", "W1", ["s3"], [1.0])]
     assert (await fetch_rows(engine, RECEIVED))[0] == (datetime(2018, 4, 10, 19, 5, 5, tzinfo=UTC),)
     assert (done.responses, done.by_text) == (2, 2)
-    told = responses_import.response_receipt_sentences(done)
+    told = response_receipt_sentences(done)
     assert "Items found by their text: 2." in told
     assert any(words.startswith("Columns read: item from Input.text, value from Answer.rating") for words in told)
     assert any("Answer.comment" in words for words in told if words.startswith("Columns skipped:"))
@@ -151,10 +152,7 @@ async def test_rejected_results_are_left_out_and_the_receipt_says_how_many(engin
     campaign = await create_launched_campaign(engine, ITEMS)
     done = await imported(engine, campaign, TWO_RESULTS)
     assert (done.responses, done.rejected) == (1, 1)
-    assert (
-        "Tasks left out because they were rejected, cancelled or ignored: 1."
-        in responses_import.response_receipt_sentences(done)
-    )
+    assert "Tasks left out because they were rejected, cancelled or ignored: 1." in response_receipt_sentences(done)
 
 
 async def test_rejected_results_count_if_that_is_said(engine):
@@ -375,7 +373,7 @@ async def test_numbers_are_read_as_the_whole_column_is_written(engine, cells, re
     done = await imported(engine, campaign, content)
     assert await fetch_rows(engine, STORED) == [("elsewhere", "Ann", ["s1", "s2"], read)]
     assert (done.decimal_comma, done.percent) == (comma, sum("%" in cell for cell in cells))
-    assert ("Numbers were read with decimal commas." in responses_import.response_receipt_sentences(done)) == comma
+    assert ("Numbers were read with decimal commas." in response_receipt_sentences(done)) == comma
 
 
 async def test_a_comma_that_can_be_either_is_asked_about(engine):
@@ -407,9 +405,7 @@ async def test_rows_without_a_value_are_left_out_and_told(engine, cell):
     done = await imported(engine, campaign, HEADER + f"h1,Ann,s1,35\nh1,Ann,s2,{cell}\nh1,Ann,s3,80\n")
     assert await fetch_rows(engine, STORED) == [("elsewhere", "Ann", ["s1", "s3"], [35.0, 80.0])]
     assert done.missing == 1
-    assert "Values left out because their cells are empty or say NA: 1." in responses_import.response_receipt_sentences(
-        done
-    )
+    assert "Values left out because their cells are empty or say NA: 1." in response_receipt_sentences(done)
 
 
 async def test_a_label_that_says_na_is_a_label(engine):
@@ -446,7 +442,7 @@ async def test_dates_are_read_where_the_whole_column_tells_how(engine, cells, da
     done, moments = await received(engine, cells)
     assert moments[1] == day
     assert (done.date_order, done.time_zone) == (order, zone)
-    told = responses_import.response_receipt_sentences(done)
+    told = response_receipt_sentences(done)
     assert ("Times without a time zone were read as UTC." in told) == bool(zone)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.designs.file_format import ValueFormat
 from app.designs.registry import DESIGNS
-from app.imports import responses_import
+from app.imports import response_storage
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 from tests.campaigns.drafts import VERBS, create_launched_campaign, import_results, replay_is_clean
 
@@ -50,10 +50,10 @@ async def test_answers_stored_at_once_give_the_posteriors_of_answers_one_by_one(
         for title in ("At once", "One by one")
     ]
     results = results_in_rows(at_once, HITS)
-    monkeypatch.setattr(responses_import, "MIN_HITS_PER_TRANSACTION", HITS)
+    monkeypatch.setattr(response_storage, "MIN_HITS_PER_TRANSACTION", HITS)
     await import_results(engine, at_once, results)
-    monkeypatch.setattr(responses_import, "MIN_HITS_PER_TRANSACTION", 1)
-    monkeypatch.setattr(responses_import, "MAX_HITS_PER_TRANSACTION", 1)
+    monkeypatch.setattr(response_storage, "MIN_HITS_PER_TRANSACTION", 1)
+    monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 1)
     await import_results(engine, one_by_one, results)
     assert await fetch_value(engine, COUNT_TRANSACTIONS, id=at_once.id) == 1
     assert await fetch_value(engine, COUNT_TRANSACTIONS, id=one_by_one.id) == HITS

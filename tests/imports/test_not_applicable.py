@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.errors import Invalid
 from app.exports.registry import open_export_or_refuse
-from app.imports.responses_import import response_receipt_sentences
+from app.imports.response_receipt import response_receipt_sentences
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 from tests.campaigns.drafts import create_launched_campaign, import_results, replay_is_clean
 

@@ -15,7 +15,8 @@ from app.annotation.platforms.mturk.results import parse_mturk_time_or_none
 from app.campaigns import empty_campaigns
 from app.errors import Conflict, NotFound, Refusal
 from app.exports.registry import open_export_or_refuse
-from app.imports import imported_hits, responses_import
+from app.imports import imported_hits, response_storage
+from app.imports.response_receipt import ResponseImportReceipt, response_receipt_sentences
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -175,9 +176,7 @@ async def test_without_mturks_ids_one_annotator_stands_for_the_file(engine):
     campaign = await create_launched_campaign(engine)
     bare = "Input.id1,Answer.range1,Input.id2,Answer.range2\nv0,1,v1,2\nv0,1,v1,2\n"
     done = await import_results(engine, campaign, bare)
-    assert any(
-        said.startswith("Rows without a WorkerId: 2.") for said in responses_import.response_receipt_sentences(done)
-    )
+    assert any(said.startswith("Rows without a WorkerId: 2.") for said in response_receipt_sentences(done))
     assert await fetch_rows(engine, "SELECT count(*), count(DISTINCT annotator_id) FROM responses") == [(2, 1)]
     with pytest.raises(Conflict) as problem:
         await import_results(engine, campaign, bare)
@@ -259,26 +258,29 @@ async def test_an_import_that_broke_off_goes_on_where_it_stopped_with_the_same_b
 
 
 @FORMATS
-async def test_of_two_imports_of_one_file_at_once_each_row_is_stored_by_one(engine, written):
+async def test_of_two_imports_of_one_file_at_once_one_stores_all_rows_and_the_other_is_refused(engine, written):
     campaign = await create_launched_campaign(engine)
     results = written(result_file(random.Random(5), [f"v{k}" for k in range(6)], 2, 60, 0))
-    done = await asyncio.gather(*(import_results(engine, campaign, results) for _ in range(2)))
-    assert sum(imported.responses for imported in done) == 60
+    both = (import_results(engine, campaign, results) for _ in range(2))
+    done = await asyncio.gather(*both, return_exceptions=True)
+    (refused,) = (one for one in done if isinstance(one, Conflict))
+    (stored,) = (one for one in done if isinstance(one, ResponseImportReceipt))
+    assert (refused.code, stored.responses) == ("assignment_known", 60)
     assert await fetch_value(engine, "SELECT sum(judgments) FROM posteriors") == 120
     assert await replay_is_clean(engine, campaign.slug)
 
 
-async def test_of_two_imports_that_contradict_each_other_one_is_refused_where_they_do(engine):
+async def test_of_two_imports_that_contradict_each_other_at_once_one_stores_nothing(engine):
     campaign = await create_launched_campaign(engine)
     rows = [f"A{k},W1,v0,v1,{k},30\n" for k in range(60)]
     head = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
     other = head + "".join(row.replace(",30", ",31") for row in reversed(rows))
     both = (import_results(engine, campaign, results) for results in (head + "".join(rows), other))
     done = await asyncio.gather(*both, return_exceptions=True)
-    refused = [one for one in done if isinstance(one, Conflict)]
-    assert refused
-    assert {one.code for one in refused} == {"assignment_known"}
-    assert all("Another import" in one.message or "Nothing was imported" in one.message for one in refused)
+    (refused,) = (one for one in done if isinstance(one, Conflict))
+    assert refused.code == "assignment_known"
+    assert "Nothing was imported" in refused.message
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 60
     assert await replay_is_clean(engine, campaign.slug)
 
 
@@ -322,7 +324,7 @@ async def test_one_more_judgment_leaves_what_is_long_of_its_items_as_it_was_unde
 async def test_no_step_of_the_event_loop_goes_through_the_whole_file(engine, monkeypatch, written):
     """Others' requests have their turn between two steps. Counted are calls of functions, whatever time they take."""
     monkeypatch.setattr(imported_hits, "IDS_PER_LOOKUP", 20)
-    monkeypatch.setattr(responses_import, "MAX_HITS_PER_TRANSACTION", 20)
+    monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 20)
     campaign = await create_launched_campaign(engine)
     await apply_action(engine, campaign, "pause")
     rows = 1_000

@@ -3,12 +3,15 @@
 import asyncio
 import json
 import logging
+from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from app.server_calls import http_call
-from app.server_calls.call_work import MAX_TRIES, ServerCallWork
+from app.server_calls.call_work import MAX_TRIES, TAKE_DUE_CALLS, ServerCallWork
 from app.server_calls.restored_calls import hold_server_calls_after_restore_and_count_them
 from tests.annotation.hits.campaigns import (
     create_annotator,
@@ -20,6 +23,16 @@ from tests.annotation.hits.campaigns import (
 from tests.server_calls.visits import change_crowd_settings, create_study, let_person_finish, make_work
 
 LONG = {"minutes": 400}
+
+MORE_ASSIGNMENTS = """
+    INSERT INTO assignments OVERRIDING SYSTEM VALUE SELECT another.* FROM assignments s, generate_series(1, 2000) AS n,
+        jsonb_populate_record(s, jsonb_build_object('id', s.id + n, 'external_id', 'x' || n)) AS another
+"""
+CALLS_THAT_WAIT = """
+    INSERT INTO server_calls (campaign_id, annotator_id, assignment_id, outcome, due_at)
+    SELECT campaign_id, annotator_id, id, 'completed', CAST(:due AS timestamptz) FROM assignments
+    WHERE starts_with(external_id, 'x')
+"""
 
 
 async def test_a_person_who_finished_is_credited_once(engine, platform):
@@ -90,6 +103,29 @@ async def test_failed_and_unclear_calls_raise_one_alert_a_day_each(engine, platf
     await study.let_person_finish("later")
     await study.work_again(hours=25)
     assert len(await fetch_rows(engine, alerts)) == 3
+
+
+def count_rows_read(plan: dict[str, Any], table: str) -> float:
+    """The rows of a table that the nodes of an executed plan read, also those that a filter left out."""
+    own = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
+    children = sum(count_rows_read(child, table) for child in plan.get("Plans", ()))
+    return children + (own if plan.get("Relation Name") == table else 0)
+
+
+async def test_calls_that_wait_for_a_later_time_are_not_read_to_find_those_that_are_due(engine, platform):
+    study = await create_study(engine, platform)
+    await study.let_person_finish()
+    await execute_sql(engine, MORE_ASSIGNMENTS)
+    await execute_sql(engine, CALLS_THAT_WAIT, due=study.clock.now + timedelta(hours=1))
+    await execute_sql(engine, "ANALYZE server_calls")
+    parameters = {"now": study.clock.now, "attempt": "a", "busy": [], "calling": [], "most_of_one": 4, "most": 16}
+    explained = text(f"EXPLAIN (ANALYZE, FORMAT JSON) {TAKE_DUE_CALLS}")
+    async with engine.connect() as connection:
+        ((explanation,),) = (await connection.execute(explained, parameters)).all()
+        await connection.rollback()
+    assert 0 < count_rows_read(explanation[0]["Plan"], "server_calls") < 20
+    await study.work_again()
+    assert sorted(await study.states()) == ["prepared"] * 2000 + ["sent"]
 
 
 async def test_people_of_other_platforms_and_unfinished_visits_make_no_call(engine, platform):

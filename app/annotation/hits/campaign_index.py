@@ -6,6 +6,7 @@ other processes wrote. If a campaign has many open HITs, the items that they hol
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ from app.selection.segments import SegmentIndex
 MB = 2**20
 DEFAULT_CAMPAIGN_MEMORY_MB = 500  # of all indexes of a process
 INDEX_BYTES_PER_ITEM = 250  # where no two items have the same variance; less where many do
+MAX_SHARE_OF_ONE_CAMPAIGN = 0.8  # that a campaign counts, however large it is, so that small ones fit beside it
 INDEX_BYTES_PER_CAMPAIGN = MB  # histories of the annotators at work and all else that grows with them
 MAX_CAMPAIGN_SETTINGS = 2_000  # campaigns whose settings are remembered, some kB each
 MAX_ANNOTATOR_HISTORIES = 500  # annotators of a campaign whose answers are remembered, 16 kB each after 30 HITs of 5
@@ -266,7 +268,7 @@ class PosteriorCache:
 
     Attributes:
         max_bytes: Approximate memory of all copies. The copy that was used least recently is dropped for another one;
-            a single copy is kept however large it is.
+            a single copy is kept however large it is, with others that fit into a fifth of the memory.
         indexes: Current copies by campaign id.
         previous_indexes: Copies of the previous revision, for requests that arrive while the current one is loading.
         extended_campaigns: Ids of the campaigns that satisfy `needs_extended_query`.
@@ -287,7 +289,8 @@ class PosteriorCache:
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        self.indexes = LRUCache(self.max_bytes, lambda index: min(index.approximate_bytes, self.max_bytes))
+        largest = math.ceil(MAX_SHARE_OF_ONE_CAMPAIGN * self.max_bytes)
+        self.indexes = LRUCache(self.max_bytes, lambda index: min(index.approximate_bytes, largest))
 
     def pending_leases(self, campaign_id: int) -> list[PendingLease]:
         return [lease for lease in self.reserved_leases if lease.campaign_id == campaign_id]

@@ -30,7 +30,9 @@ from app.annotation.hits.item_conditions import (
     build_item_conditions,
     condition_cell_sql,
 )
+from app.annotation.hits.served_campaign import ServedCampaign
 from app.database.session import Driver, Record, execute_statement, fetch_first_row_or_none, fetch_rows
+from app.designs.campaign import Campaign
 from app.record.law_storage import SHARE_STORE_LOCK
 from app.selection.condition_squares import RowUse, choose_least_used_row
 
@@ -171,7 +173,9 @@ async def find_place_in_blocks(
         OutdatedRevisionError: What `give_row_of_square_or_raise` raises.
 
     """
-    conditions = campaign_index.conditions or await load_item_conditions_once(connection, assignment, campaign_index)
+    conditions = campaign_index.conditions or await load_item_conditions_once(
+        connection, assignment.campaign, campaign_index
+    )
     row = assignment.square_row
     if row is None:
         row = await give_row_of_square_or_raise(
@@ -322,23 +326,23 @@ async def load_own_hits(connection: Driver, assignment: AssignmentState) -> Sequ
 
 
 async def load_item_conditions_once(
-    connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
+    connection: Driver, campaign: ServedCampaign | Campaign, campaign_index: CampaignIndex
 ) -> ItemConditions:
     """Read the conditions of items. Concurrent requests wait for the first one."""
     async with campaign_index.audiences_lock:
         if campaign_index.conditions is None:
             key = {
-                "campaign": assignment.campaign_id,
-                "condition": assignment.condition_column,
-                "content": assignment.content_column,
+                "campaign": campaign.id,
+                "condition": campaign.condition_column,
+                "content": campaign.content_column,
             }
             rows = await fetch_rows(connection, SELECT_CONDITIONS_OF_ITEMS, key, ConditionRow)
             campaign_index.conditions = await asyncio.to_thread(
                 build_item_conditions,
                 [(row.number, row.condition, row.content) for row in rows],
                 len(campaign_index.index.score),
-                assignment.block_order or "none",
-                has_contents=assignment.content_column is not None,
+                campaign.block_order or "none",
+                has_contents=campaign.content_column is not None,
             )
         return campaign_index.conditions
 

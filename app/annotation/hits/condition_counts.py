@@ -4,12 +4,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.annotation.hits.condition_blocks import STAYS
-from app.annotation.hits.item_conditions import condition_cell_sql
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.condition_blocks import STAYS, load_item_conditions_once
+from app.annotation.hits.item_conditions import NO_CONDITION, ItemConditions, condition_cell_sql
+from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.selection.condition_squares import ConditionSquare, williams_orders
 
@@ -75,12 +80,47 @@ class SquareCounts:
 
 
 async def count_use_of_square(connection: AsyncConnection, campaign: Campaign, *, now: datetime) -> SquareCounts | None:
-    """Return the counts of a campaign whose items have conditions; None if they have none."""
+    """Return the counts of a campaign whose items have conditions; None if they have none. Reads all items."""
     if campaign.condition_column is None:
         return None
     key = {"campaign": campaign.id, "column": campaign.condition_column}
     rows = await connection.execute(COUNT_JUDGMENTS_BY_CONDITION, key)
-    conditions = [ConditionCount(row.condition, row.items, row.judgments) for row in rows]
+    counts = [ConditionCount(row.condition, row.items, row.judgments) for row in rows]
+    return await count_annotators_of_square(connection, campaign, counts, now=now)
+
+
+async def count_use_of_square_in_memory(
+    connection: AsyncConnection, cache: PosteriorCache, campaign: Campaign, *, now: datetime
+) -> SquareCounts | None:
+    """Return the counts as `count_use_of_square` does, by the posteriors in the memory of this process.
+
+    Reads the conditions of items once for each copy of the posteriors, and then only what changed.
+    """
+    if campaign.condition_column is None:
+        return None
+    driver = await driver_of(connection)
+    campaign_index = await cache.load_current_index(driver, campaign)
+    conditions = await load_item_conditions_once(driver, campaign, campaign_index)
+    counts = count_judgments_by_condition(conditions, campaign_index.index.judgments)
+    return await count_annotators_of_square(connection, campaign, counts, now=now)
+
+
+def count_judgments_by_condition(
+    conditions: ItemConditions, judgments: npt.NDArray[np.integer[Any]]
+) -> list[ConditionCount]:
+    """Return the counts of each condition, given the judgments of each item."""
+    has_condition = conditions.condition != NO_CONDITION
+    condition, count = conditions.condition[has_condition], len(conditions.names)
+    judgments = judgments[: len(has_condition)][has_condition]
+    items_of_each = np.bincount(condition, minlength=count).tolist()
+    judgments_of_each = np.bincount(condition, judgments, minlength=count).astype(np.int64).tolist()
+    return [ConditionCount(*counts) for counts in zip(conditions.names, items_of_each, judgments_of_each, strict=True)]
+
+
+async def count_annotators_of_square(
+    connection: AsyncConnection, campaign: Campaign, conditions: Sequence[ConditionCount], *, now: datetime
+) -> SquareCounts:
+    """Return the counts of the conditions with those of annotators by list and order."""
     if not conditions:
         return SquareCounts((), (), ())
     square = square_of_campaign(campaign, len(conditions))

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain, islice
 from typing import Any, BinaryIO, Protocol
 
@@ -269,16 +269,22 @@ def iterate_flat_names_and_answers(answers: Mapping[str, Any], prefix: str = "")
             yield prefix + name, value
 
 
-def values_with_merged_radio_columns(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the result with one column for each group `Answer.name.button` of truth values, or `Answer.name.label`."""
-    groups: dict[str, dict[str, Any]] = {}
-    for name, value in values.items():
+@lru_cache(maxsize=16)  # rows of most files have the same columns
+def radio_buttons_by_group_of_columns(columns: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Return the buttons of each group of columns `Answer.name.button`, by `Answer.name`."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for name in columns:
         group, dot, button = name.rpartition(".")
         if name.startswith("Answer.") and dot and group != "Answer":
-            groups.setdefault(group, {})[button] = value
-    for group, buttons in groups.items():
-        texts = {button: format_cell(value).strip().lower() for button, value in buttons.items()}
-        if [*buttons] == ["label"]:
+            groups[group] = (*groups.get(group, ()), button)
+    return groups
+
+
+def values_with_merged_radio_columns(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the result with one column for each group `Answer.name.button` of truth values, or `Answer.name.label`."""
+    for group, buttons in radio_buttons_by_group_of_columns(tuple(values)).items():
+        texts = {button: format_cell(values[f"{group}.{button}"]).strip().lower() for button in buttons}
+        if buttons == ("label",):
             values[group] = values.pop(f"{group}.label")
         elif set(texts.values()) <= BUTTON_STATES and CHOSEN_BUTTON_STATES & set(texts.values()) and len(texts) > 1:
             chosen = [button for button, text in texts.items() if text in CHOSEN_BUTTON_STATES]

@@ -14,6 +14,7 @@ from app.imports import items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.imports.dependencies import RequestUploadSlots, media_zip_of_form_or_none, uploaded_file_or_refuse
+from app.imports.response_receipt import ResponseImportReceipt
 from app.imports.responses_preview import ResponsePreview, preview_responses_of_file_or_refuse
 from app.media.media_zip import MediaZip
 from app.uploads import ReadOptions
@@ -192,7 +193,7 @@ async def import_responses_into_campaign(
     slug: str,
     now: Now,
     options: Annotated[AnswerFileOptions, Query()],
-) -> responses_import.ResponseImportReceipt:
+) -> ResponseImportReceipt:
     """Import answers that were given elsewhere; they become responses of a launched campaign.
 
     The file has a row for each item of a HIT (`hit`, `annotator`, `item`, `value`; with several criteria also
@@ -200,8 +201,8 @@ async def import_responses_into_campaign(
     `Answer.range1` ...). Send it as the body or as the field `file` of a form. For any other table, also from
     Mechanical Turk, Label Studio, Prodigy or Appraise, the parameters say which column holds what; the refusal
     `result_columns` has a `proposal` for them. Choices of No More Marking (`judge`, `candidate_chosen`,
-    `candidate_not_chosen`) need no parameters. A refused file changes nothing. An interrupted import has stored some of
-    the first HITs; send the same file again to import the rest.
+    `candidate_not_chosen`) need no parameters. A refused file changes nothing. If the request is
+    interrupted after that, the server stores the rest; one import into a campaign runs at a time.
     """
     async with (
         open_file_name_and_media_of_request(request) as (file, name, _),

@@ -41,6 +41,7 @@ from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import ColumnMapping
 from app.imports.mark_checks import CheckToMark
 from app.imports.pasted import PASTED_FORMATS
+from app.imports.response_receipt import ResponseImportReceipt, response_receipt_sentences
 from app.imports.segment_table import load_segments_page_with_chosen
 from app.quality.check_expectations import (
     EXPECTED_COLUMN,
@@ -156,10 +157,10 @@ def response_import_template_context(
 def receipt_sentences_of_query(request: Request) -> list[str]:
     """Return the receipt of the import of responses that redirected here, in sentences."""
     try:
-        receipt = responses_import.ResponseImportReceipt.model_validate(dict(request.query_params))
+        receipt = ResponseImportReceipt.model_validate(dict(request.query_params))
     except ValidationError:  # the address was edited by hand
         return []
-    return responses_import.response_receipt_sentences(receipt) if receipt.model_fields_set else []
+    return response_receipt_sentences(receipt) if receipt.model_fields_set else []
 
 
 def parse_item_list_view_or_default(form_data: FormData) -> ItemListView:

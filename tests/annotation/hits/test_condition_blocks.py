@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.condition_counts import count_use_of_square
+from app.annotation.hits.condition_counts import ConditionCount, count_use_of_square
 from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
@@ -553,7 +554,8 @@ async def test_the_overview_cuts_long_names_of_conditions_and_unfolds_the_whole_
 
 
 async def test_the_overview_counts_people_again_after_some_seconds(engine):
-    campaign, square_counts = await create_campaign_with_conditions(engine, **BLOCKS), RecentSquareCounts()
+    campaign = await create_campaign_with_conditions(engine, **BLOCKS)
+    square_counts = RecentSquareCounts(PosteriorCache())
     judgments = []
     for name, seconds in (("a", 0), ("b", 5), ("c", 15)):
         await judge(engine, await create_annotator(engine, campaign, name), hits=1)
@@ -564,8 +566,28 @@ async def test_the_overview_counts_people_again_after_some_seconds(engine):
     assert judgments == [2, 2, 6]
 
 
+async def test_the_overview_reads_the_conditions_of_items_once(engine):
+    """Its later counts are restricted to what changed, however many items there are."""
+    campaign, cache = await create_campaign_with_conditions(engine, **BLOCKS), PosteriorCache()
+    square_counts, counts = RecentSquareCounts(cache), list[Sequence[ConditionCount]]()
+    for name in "abc":
+        await judge(engine, await create_annotator(engine, campaign, name), hits=1, cache=cache)
+        now = NOW + timedelta(minutes=len(counts))
+        async with engine.connect() as connection:
+            newest = await square_counts.load_counts_or_none(connection, campaign, now=now)
+            assert newest is not None
+            if name != "c":
+                assert newest == await count_use_of_square(connection, campaign, now=now)
+            counts.append(newest.conditions)
+        if name == "b":
+            await execute_sql(engine, "UPDATE items SET fields = '{}'")
+    assert [sum(one.judgments for one in conditions) for conditions in counts] == [2, 4, 6]
+    assert [one.items for one in counts[2]] == [one.items for one in counts[0]]
+
+
 async def test_viewers_of_the_overview_at_the_same_time_share_the_counts(engine):
-    campaign, square_counts = await create_campaign_with_conditions(engine, **BLOCKS), RecentSquareCounts()
+    campaign = await create_campaign_with_conditions(engine, **BLOCKS)
+    square_counts = RecentSquareCounts(PosteriorCache())
 
     async def load():
         async with engine.connect() as connection:

@@ -164,6 +164,21 @@ async def test_a_campaign_larger_than_the_memory_is_kept_by_itself(engine):
     assert list(cache.indexes) == [large.id]
 
 
+async def test_a_campaign_larger_than_the_memory_leaves_room_for_small_ones(engine, monkeypatch):
+    """Otherwise two campaigns that are asked in turn would load the large one again for each HIT."""
+    monkeypatch.setattr(campaign_index, "INDEX_BYTES_PER_CAMPAIGN", 0)
+    small, large = await create_running_campaign(engine), await create_running_campaign(engine, items=200)
+    cache = PosteriorCache()
+    await judgment_counts(engine, large, cache)
+    cache = PosteriorCache(max_bytes=cache.indexes[large.id].approximate_bytes // 2)
+    await judgment_counts(engine, large, cache)
+    kept = cache.indexes[large.id]
+    for campaign in (small, large):
+        await judgment_counts(engine, campaign, cache)
+    assert cache.indexes[large.id] is kept
+    assert {*cache.indexes} == {small.id, large.id}
+
+
 async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_misses_nothing(engine):
     campaign, other = (
         await create_running_campaign(engine, judgments_per_item=50),

@@ -106,15 +106,21 @@ GROWN = text("""
     INSERT INTO hits OVERRIDING SYSTEM VALUE SELECT another.* FROM hits, generate_series(1, 2000) AS n,
         jsonb_populate_record(hits, jsonb_build_object('id', hits.id + n, 'closed_at', now())) AS another
 """)
+ANNOTATORS_GROWN = text("""
+    INSERT INTO annotators OVERRIDING SYSTEM VALUE SELECT another.* FROM annotators, generate_series(1, 2000) AS n,
+        jsonb_populate_record(annotators, jsonb_build_object(
+            'id', annotators.id + n, 'worker_id', 'w' || n, 'pseudonym', 'p' || n)) AS another
+""")
 
 
 @pytest_asyncio.fixture(autouse=True)
-async def hits_have_pages(engine):
+async def hits_and_annotators_have_pages(engine):
     """As on a server on which people have worked."""
     campaign = await create_running_campaign(engine)
     await try_to_lease_hit(engine, await create_annotator(engine, campaign))
     async with engine.begin() as connection:
         await connection.execute(GROWN)
+        await connection.execute(ANNOTATORS_GROWN)
 
 
 @dataclass

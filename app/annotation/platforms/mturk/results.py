@@ -144,12 +144,15 @@ def parse_mturk_row(
         score_by_digits: Scores of cells of digits that were read before; gets those of this row.
 
     """
-    cells = {name: format_cell(value).strip() for name, value in record.values.items()}
+    cells = {  # a call for each cell takes as long as the rest of the row
+        name: value.strip() if type(value) is str else format_cell(value).strip()
+        for name, value in record.values.items()
+    }
     worker_id = mturk_id_or_empty_refusing_long(cells, "WorkerId", record.line)
     items = mturk_item_ids_or_refuse(record.line, [cells.get(columns.item, "") for columns in item_columns])
     scores: dict[str, float | None] = {}
     for item, columns in zip(items, item_columns, strict=True):
-        if is_marked_not_applicable(record.line, columns, cells):
+        if cells.get(columns.mark) and is_marked_not_applicable(record.line, columns, cells):
             scores[item] = None
             continue
         cell = cells.get(columns.score, "")
@@ -187,6 +190,8 @@ def mturk_id_or_empty_refusing_long(cells: Mapping[str, str], column: str, line:
 
 
 def mturk_item_ids_or_refuse(line: int, ids: list[str]) -> tuple[str, ...]:
+    if all(ids) and len(set(ids)) == len(ids):
+        return tuple(ids)
     for place, external_id in enumerate(ids, start=1):
         if not external_id:
             raise_upload_refusal_at_line("item_missing", line, f"Input.id{place} is empty.")
@@ -254,7 +259,7 @@ def parse_past_mturk_time_or_none(
 ) -> datetime | None:
     """Return the time in a column. Raises `Invalid` (`time_in_future`)."""
     cell = cells.get(column, "")
-    moment = parse_mturk_time_or_none(cell)
+    moment = parse_mturk_time_or_none(cell) if cell else None
     if moment is not None:
         reader.refuse_future_time(line, column, cell, moment)
     return moment

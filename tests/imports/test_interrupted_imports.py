@@ -1,0 +1,152 @@
+"""An import of answers is stored entirely, whenever it is interrupted."""
+
+import random
+from datetime import timedelta
+
+import pytest
+
+from app.database.exclusive_work import hold_work_during_block
+from app.errors import Conflict
+from app.imports import response_storage
+from app.imports.import_continuation import InterruptedImports
+from app.imports.responses_import import response_import_work
+from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    submit_scores,
+    try_to_lease_hit,
+)
+from tests.campaigns.drafts import create_draft, create_launched_campaign, import_results, replay_is_clean
+from tests.imports.test_responses_import import result_file
+
+ROWS = 60
+COUNT_RESPONSES = "SELECT count(*) FROM responses"
+COUNT_FILES = "SELECT count(*) FROM unfinished_imports"
+
+
+@pytest.fixture
+def results():
+    return result_file(random.Random(5), [f"v{k}" for k in range(6)], 2, ROWS, 0)
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 20)
+
+
+async def interrupt_import(engine, campaign, results):
+    """Import answers, and stop as a killed process does, after the first transaction."""
+
+    class Killed(BaseException):
+        pass
+
+    def stop(_rows):
+        raise Killed
+
+    with pytest.raises(Killed):
+        await import_results(engine, campaign, results, progress=stop)
+
+
+def continuation(engine, scanned=None):
+    return InterruptedImports(engine, [].append if scanned is None else scanned.append)
+
+
+async def test_an_interrupted_import_is_continued_with_all_its_answers(engine, results):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    scanned: list[int] = []
+    await interrupt_import(engine, campaign, results)
+    assert 0 < await fetch_value(engine, COUNT_RESPONSES) < ROWS
+    await continuation(engine, scanned).continue_imports()
+    assert await fetch_value(engine, COUNT_RESPONSES) == ROWS
+    assert await fetch_value(engine, COUNT_FILES) == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM audit_log WHERE action = 'answers.imported'") == 1
+    assert scanned == [campaign.id]
+    assert await replay_is_clean(engine, campaign.slug)
+
+
+async def test_continued_answers_are_those_of_an_import_without_interruption(engine, results):
+    posteriors = "SELECT subject, state, judgments FROM posteriors WHERE campaign_id = :id ORDER BY subject"
+    at_once, interrupted = [
+        await create_launched_campaign(engine, name=name, judgments_per_item=1000) for name in ("A", "B")
+    ]
+    await import_results(engine, at_once, results)
+    await interrupt_import(engine, interrupted, results)
+    await continuation(engine).continue_imports()
+    of_each = [await fetch_rows(engine, posteriors, id=campaign.id) for campaign in (at_once, interrupted)]
+    assert of_each[0] == of_each[1]
+
+
+async def test_the_next_import_finishes_an_interrupted_one_first(engine, results):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    await interrupt_import(engine, campaign, results)
+    more = result_file(random.Random(6), [f"v{k}" for k in range(6)], 2, 10, 1)
+    assert (await import_results(engine, campaign, more)).responses == 10
+    assert await fetch_value(engine, COUNT_RESPONSES) == ROWS + 10
+    assert await fetch_value(engine, COUNT_FILES) == 0
+
+
+async def test_the_same_file_again_stores_the_rest_and_says_what_was_known(engine, results):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    await interrupt_import(engine, campaign, results)
+    stored = await fetch_value(engine, COUNT_RESPONSES)
+    again = await import_results(engine, campaign, results)
+    assert (again.known, again.responses) == (stored, ROWS - stored)
+    assert await fetch_value(engine, COUNT_FILES) == 0
+    with pytest.raises(Conflict) as refused:
+        await import_results(engine, campaign, results)
+    assert refused.value.code == "assignment_known"
+
+
+async def test_an_import_that_another_process_is_storing_is_left_to_it(engine, results):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    await interrupt_import(engine, campaign, results)
+    before = await fetch_value(engine, COUNT_RESPONSES)
+    async with hold_work_during_block(engine, response_import_work(campaign.id)):
+        await continuation(engine).continue_imports()
+    assert await fetch_value(engine, COUNT_RESPONSES) == before
+
+
+async def test_an_answer_that_an_annotator_gave_meanwhile_stays(engine, results):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    assignment = await create_annotator(engine, campaign)
+    await interrupt_import(engine, campaign, results)
+    await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
+    await continuation(engine).continue_imports()
+    assert await fetch_value(engine, COUNT_RESPONSES) == ROWS + 1
+    assert await replay_is_clean(engine, campaign.slug)
+
+
+async def test_an_import_ends_if_the_ids_of_its_annotators_were_erased_meanwhile(engine, results):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    await interrupt_import(engine, campaign, results)
+    before = await fetch_value(engine, COUNT_RESPONSES)
+    await execute_sql(
+        engine,
+        "INSERT INTO retention_runs (campaign_id, kind, ran_at, counts) VALUES (:id, 'identifiers', :at, '{}')",
+        id=campaign.id,
+        at=NOW + timedelta(days=1),
+    )
+    await continuation(engine).continue_imports()
+    assert await fetch_value(engine, COUNT_RESPONSES) == before
+    assert await fetch_value(engine, COUNT_FILES) == 0
+
+
+async def test_the_file_goes_with_its_campaign(engine, results):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    await interrupt_import(engine, campaign, results)
+    async with engine.begin() as connection:
+        await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
+    await continuation(engine).continue_imports()
+    assert await fetch_value(engine, COUNT_FILES) == 0
+
+
+async def test_no_file_is_kept_of_an_import_that_is_refused_or_stored_at_once(engine, results):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    with pytest.raises(Conflict):
+        await import_results(engine, await create_draft(engine), results)
+    await import_results(engine, campaign, result_file(random.Random(6), ["v0", "v1"], 2, 3, 1))
+    assert await fetch_value(engine, COUNT_FILES) == 0
