@@ -256,6 +256,14 @@ def test_one_label_again_and_again_is_usual_where_nearly_all_items_have_it():
     assert evaluate(StraightLining(), always, even) is not None
 
 
+def test_a_score_repeats_any_of_the_task_before_and_a_label_the_one_at_its_place():
+    scores = annotator_behaviour([0.1, 0.5, 0.9, 0.3, 0.1, 0.7], n=3)
+    labels = annotator_behaviour([0, 0, 1, 2, 0, 0], n=3, yields="classes", classes=3)
+    assert count_repeated_and_repeatable_answers(scores) == (1, 5)  # .1, of the first task
+    assert count_repeated_and_repeatable_answers(labels) == (3, 5)  # twice the one before, once the one at its place
+    assert count_repeated_and_repeatable_answers(replace(scores, answer_kind="ordered_classes")) == (0, 5)
+
+
 def test_who_always_chooses_the_left_one_of_two_gives_the_same_answer_again():
     rng = np.random.default_rng(6)
     sides = [np.where(rng.random(60)[:, None] < 0.5, [0.0, 1.0], [1.0, 0.0]).ravel() for _ in range(8)]
