@@ -132,7 +132,9 @@ def test_cells_of_a_table_say_what_is_expected(subtests):
     for design, cell, tolerance, expected in (
         (Slider(), "70", "", ExpectedAnswer(value=70)),
         (Slider(), " 70 ", "5", ExpectedAnswer(value=70, tolerance=5)),
+        (Slider(), "70", "0", ExpectedAnswer(value=70, tolerance=0)),
         (Slider(), "#2", "", ExpectedAnswer(place=2)),
+        (Slider(), "#10", "", ExpectedAnswer(place=10)),
         (Magnitude(), "150", "1.5", ExpectedAnswer(value=150, tolerance=1.5)),
         (Magnitude(), "150", "1", ExpectedAnswer(value=150, tolerance=1)),
         (Categories(labels=("a | b", "a", "b")), "a | b", "", ExpectedAnswer(labels=("a | b",))),

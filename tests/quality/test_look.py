@@ -14,7 +14,11 @@ from app.quality import inputs
 from app.quality.rule_monitor import CampaignMonitor
 from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.failed_checks import FailedGoldRule
-from app.quality.run_rules import evaluate_rules_and_return_findings, scan_annotators_and_record_findings
+from app.quality.run_rules import (
+    evaluate_rule_and_return_findings,
+    evaluate_rules_and_return_findings,
+    scan_annotators_and_record_findings,
+)
 from app.quality.settings import RuleChoice, active_rule_choices_by_name
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
@@ -26,6 +30,7 @@ from tests.annotation.hits.campaigns import (
     find_or_lease_next_hit,
 )
 from tests.annotation.hits.criteria import NAMES, create_campaign_with_criteria, criteria_settings, submit_by_criterion
+from tests.quality.people import annotator_behaviour
 from tests.unsaved import unsaved
 
 SAME = 0.5
@@ -272,3 +277,14 @@ def test_criteria_share_the_false_alarms_of_a_rule_and_what_is_no_matter_of_valu
     for criterion in unsaved(criteria=criteria_settings(2), false_alarms=4).criteria:
         evaluate_rules_and_return_findings(criterion, record, chosen, None)
     assert alarms == {"gold": [0.004], "agreement": [0.002, 0.002]}
+
+
+def test_only_annotators_with_new_answers_are_judged_and_all_of_them_if_none_are_named():
+    careless = annotator_behaviour([], gold_met=np.zeros(9, bool))
+    people = {7: careless, 8: annotator_behaviour([], gold_met=np.ones(9, bool)), 9: careless}
+    chosen = RuleChoice(FailedGoldRule(), "warn")
+    found = [
+        [one.annotator_id for one in evaluate_rule_and_return_findings("gold", chosen, people, those, 0.002)]
+        for those in ({8, 9}, None)
+    ]
+    assert found == [[9], [7, 9]]

@@ -1,5 +1,6 @@
 """Annotators that each rule finds, and those that it leaves alone."""
 
+import math
 from dataclasses import replace
 from math import isnan, nan
 from typing import get_args
@@ -25,6 +26,7 @@ from app.quality.rules.pooled_signs import (
 from app.quality.rules.straight_lining import StraightLining, count_repeated_and_repeatable_answers
 from app.quality.rules.too_fast import TooFast
 from app.quality.rules.unplayed import UnplayedRule
+from app.quality.sequential_limits import log_bayes_factor
 from app.quality.settings import parse_all_rule_choices_by_name
 from tests.quality.people import annotator_behaviour, careful_annotator, careful_crowd
 from tests.toys.round_numbers import RoundNumbers
@@ -101,6 +103,59 @@ def test_rules_that_compare_nobody_measure_nothing():
     )
 
 
+def worst_annotator(name, count):
+    """An annotator of whom everything in so many units of work speaks for a rule."""
+    circles = np.concatenate([3 * k + np.array([0, 1, 1, 2, 2, 0]) for k in range(count)])  # a > b > c > a
+    return {
+        "gold": lambda: annotator_behaviour([], gold_met=np.zeros(count, bool)),
+        "attention": lambda: annotator_behaviour([], attention_met=np.zeros(count, bool)),
+        "too_fast": lambda: annotator_behaviour([0.5] * count, n=1, seconds=np.full(count, 0.1)),
+        "played": lambda: annotator_behaviour([], played_share=np.zeros(count)),
+        "straight_lining": lambda: annotator_behaviour([0.5] * count, n=1),
+        "ends": lambda: annotator_behaviour(([0.05, 0.95] * count)[:count], n=1),
+        "middle": lambda: annotator_behaviour(([0.45, 0.55] * count)[:count], n=1),
+        "contradictions": lambda: annotator_behaviour([1.0, 0.0] * (3 * count), n=2, yields="order", item=circles),
+        "signs": lambda: annotator_behaviour([0.5] * count, ([0.0, 1.0] * count)[:count], n=1),
+        "at_random": lambda: annotator_behaviour([0.5] * count, n=1, random_answer_probability=1.0),
+    }[name]()
+
+
+def test_each_rule_finds_the_worst_annotator_with_just_as_much_work_as_it_says(subtests):
+    usual = {"too_fast": [30.0] * 5, "signs": [(0.0, 0.0, nan, nan)] * 2}
+    for name, rule in QUALITY_RULES.items():
+        if name == "agreement":
+            continue  # its requirement is about annotators who answer at random
+        with subtests.test(rule=name):
+            requirement = rule().least_work_requirement("order" if name == "contradictions" else "points", ALARM)
+            others = np.array(usual.get(name, [0.0] * requirement.other_annotators))
+            enough, little = (worst_annotator(name, requirement.count - short) for short in (0, 1))
+            assert rule().finding_about_annotator_or_none(enough, others, ALARM) is not None
+            assert rule().finding_about_annotator_or_none(little, others, ALARM) is None
+
+
+def test_a_threshold_below_half_way_to_always_asks_for_no_less_work():
+    for rule in (StraightLining, ScaleEndsRule, ScaleMiddleRule, Contradictions):
+        lowest, half = (rule(least_percent=percent).least_work_requirement("points", ALARM) for percent in (1, 25))
+        assert lowest == half, rule.name
+
+
+def test_requirements_name_their_units_and_whom_they_need_to_compare_with():
+    needs = {name: rule().least_work_requirement("points", ALARM) for name, rule in QUALITY_RULES.items()}
+    assert {name: (need.unit, need.count_per_other, need.other_annotators) for name, need in needs.items()} == {
+        "gold": ("failed gold item", 0, 5),
+        "attention": ("failed attention item", 0, 5),
+        "too_fast": ("task", 5, 5),
+        "played": ("judgment", 0, 5),
+        "straight_lining": ("judgment", 11, 5),
+        "ends": ("judgment", 10, 5),
+        "middle": ("judgment", 10, 5),
+        "signs": ("judgment", 11, 2),
+        "agreement": ("judgment", 20, 5),
+        "contradictions": ("implied pair", 10, 5),
+        "at_random": ("judgment", 0, 5),
+    }
+
+
 def test_annotators_are_compared_from_ten_answers_on():
     few, enough = (annotator_behaviour([0.0, 0.5] * half, n=1) for half in (4, 5))
     order = annotator_behaviour([0.0, 1.0] * 30, n=2, yields="order")
@@ -134,6 +189,7 @@ def test_the_others_choice_of_a_label_is_the_most_frequent_one_and_the_first_of_
         2: [0.0, 0.0],
         3: [0.0, 2.0],
     }
+    assert [one.hit.tolist() for one in people.values()] == [[0, 0]] * 3
 
 
 def test_the_toy_finds_round_scores_alone():
@@ -198,6 +254,14 @@ def test_one_label_again_and_again_is_usual_where_nearly_all_items_have_it():
     always = annotator_behaviour(np.zeros(100), n=1, yields="classes", classes=2)
     assert evaluate(StraightLining(), skewed, mostly) is None
     assert evaluate(StraightLining(), always, even) is not None
+
+
+def test_a_score_repeats_any_of_the_task_before_and_a_label_the_one_at_its_place():
+    scores = annotator_behaviour([0.1, 0.5, 0.9, 0.3, 0.1, 0.7], n=3)
+    labels = annotator_behaviour([0, 0, 1, 2, 0, 0], n=3, yields="classes", classes=3)
+    assert count_repeated_and_repeatable_answers(scores) == (1, 5)  # .1, of the first task
+    assert count_repeated_and_repeatable_answers(labels) == (3, 5)  # twice the one before, once the one at its place
+    assert count_repeated_and_repeatable_answers(replace(scores, answer_kind="ordered_classes")) == (0, 5)
 
 
 def test_who_always_chooses_the_left_one_of_two_gives_the_same_answer_again():
@@ -319,8 +383,31 @@ def test_signs_are_pooled_and_a_sign_that_does_not_show_hides_no_other():
     # none of 24 repeated values (1 + 1 / 25) / 2 = .52. Each counts as (1 + factor) / 2.
     assert careless.measures.pop("evidence") == pytest.approx(np.log(70.66 * 5.667 * 9.571 * 0.76), abs=0.002)
     assert careless.measures == {"attention": 2, "gold": 2, "fast": 6}
+    assert careless.sentence == (
+        "failed 2 of 2 attention items; 6 of 6 tasks in less than a third of the usual 25 s; failed 2 of 2 gold items."
+    )
     assert evaluate(PooledSigns(), fast, others) is None
     assert evaluate(PooledSigns(), replace(fast, gold_met=failed["gold_met"]), others) is None
+
+
+def test_pairs_in_the_reversed_order_are_a_sign_beyond_half_way_from_what_is_usual_to_chance():
+    reversed_pairs = annotator_behaviour([0.9, 0.1] * 10, [0.1, 0.9] * 10, n=2)
+    for usual, half_way in ((0.1, 0.3), (0.0, 0.255), (0.5, 0.99)):
+        measures = np.array([(nan, nan, usual, nan)] * 2)
+        found = PooledSigns().finding_about_annotator_or_none(reversed_pairs, measures, 0.5)
+        factor = math.exp(log_bayes_factor(10, 10, half_way))
+        expected = math.log((1 + factor) / 2)
+        assert (found.measures["evidence"] if found else expected) == pytest.approx(expected), usual
+        assert (found is None) == (expected < math.log(2)), usual
+    measures = np.array([(nan, nan, 0.1, nan)] * 2)
+    found = PooledSigns().finding_about_annotator_or_none(reversed_pairs, measures, ALARM)
+    assert found is not None
+    assert found.sentence == ("10 of 10 pairs of clearly different items in the reversed order (usual is 10 %).")
+
+
+def test_repeated_values_may_be_a_third_of_the_way_from_what_is_usual_to_all():
+    rule = PooledSigns(least_percent=50)
+    assert [rule.max_repeated_share(usual) for usual in (0.0, 0.4, 1.0)] == pytest.approx([0.5, 0.6, 0.99])
 
 
 def test_repeated_values_count_against_the_farthest_earlier_item_and_reversals_by_pairs():

@@ -112,7 +112,7 @@ class ScaleMiddleRule(ScaleRegionRule):
 
     def mask_of_answers_in_region(self, shares: Array) -> npt.NDArray[np.bool_]:
         """Return which answers are within a twentieth of the middle."""
-        return np.abs(shares - 0.5) <= REGION_TOLERANCE
+        return (shares >= 0.5 - REGION_TOLERANCE) & (shares <= 0.5 + REGION_TOLERANCE)
 
 
 def is_behaviour_on_scale_with_ends_and_middle(behaviour: AnnotatorBehaviour) -> bool:
