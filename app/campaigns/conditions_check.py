@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.hits.item_conditions import NO_CONDITION, ItemConditions, build_item_conditions, condition_cell_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize, shorten_echo
+from app.selection.condition_squares import MAX_CONDITIONS
 
-MAX_CONDITIONS = 24
 MAX_NAMED_ITEMS = 20  # without a cell, in a refusal
 CELL_ROWS_PER_BATCH = 5_000
 MAX_ITEMS_CHECKED_WHILE_EDITING = 50_000

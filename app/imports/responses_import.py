@@ -11,7 +11,7 @@ import io
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO
 
@@ -146,6 +146,13 @@ class CheckedAnswers:
     known_count: int
     erased_count: int
 
+    def build_receipt_of_reading(self) -> ResponseImportReceipt:
+        """Return a receipt with what is known before anything is stored."""
+        names = ResponseImportReceipt.model_fields.keys() & ReadingNotes.__dataclass_fields__.keys()
+        receipt = ResponseImportReceipt.model_validate({name: getattr(self.notes, name) for name in names})
+        receipt.known, receipt.erased = self.known_count, self.erased_count
+        return receipt
+
 
 async def read_and_check_answers_or_refuse(
     engine: AsyncEngine,
@@ -217,7 +224,7 @@ async def import_responses_of_file_and_return_receipt(
     """
     checked = await read_and_check_answers_or_refuse(engine, slug, file, name, now=now, max_mb=max_mb, options=options)
     campaign, new_hits, new_count = checked.campaign, checked.new_hits, len(checked.new_hits)
-    stored_count, receipt = 0, ResponseImportReceipt.model_validate(asdict(checked.notes))
+    stored_count, receipt = 0, checked.build_receipt_of_reading()
     judgments_by_item: dict[int, int] = {}
     async for batch, counts in store_hits_yielding_each_batch(engine, campaign, checked.platform, new_hits, now=now):
         stored_count += len(batch)
@@ -232,7 +239,7 @@ async def import_responses_of_file_and_return_receipt(
     async with engine.begin() as connection:
         receipt.finished = await finish_campaign_if_complete_and_tell(connection, campaign.id, now=now)
     request_scan(campaign.id)
-    receipt.items, receipt.erased = len(judgments_by_item), checked.erased_count
+    receipt.items = len(judgments_by_item)
     receipt.known = checked.known_count + new_count - stored_count
     receipt.over_wanted = await asyncio.to_thread(count_items_over_wanted_judgments, campaign, judgments_by_item)
     return receipt

@@ -1,6 +1,5 @@
 """Preview of a file of answers: the checks of an import, and what its first rows become. It stores nothing."""
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import BinaryIO
 
@@ -15,7 +14,6 @@ from app.errors import pluralize
 from app.imports.responses_import import (
     DEFAULT_READING_OPTIONS,
     CheckedAnswers,
-    ResponseImportReceipt,
     read_and_check_answers_or_refuse,
     response_receipt_sentences,
 )
@@ -57,10 +55,9 @@ async def preview_responses_of_file_or_refuse(
 ) -> ResponsePreview:
     """Return what an import of a file would store. Raises as the import does before it stores anything."""
     checked = await read_and_check_answers_or_refuse(engine, slug, file, name, now=now, max_mb=max_mb, options=options)
-    receipt = ResponseImportReceipt.model_validate(
-        asdict(checked.notes) | {"known": checked.known_count, "erased": checked.erased_count}
-    )
-    _, *sentences = response_receipt_sentences(receipt)  # the first one tells what was imported
+    _, *sentences = response_receipt_sentences(
+        checked.build_receipt_of_reading()
+    )  # the first one tells what was imported
     task_count = len(checked.new_hits)
     return ResponsePreview(
         tasks=task_count,

@@ -2,6 +2,7 @@
 
 import secrets
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,12 +57,13 @@ STORE_STATUS_OF_SUBMISSION = text("""
 
 @dataclass(frozen=True)
 class ApprovalContext:
-    """Whose submissions are approved, and through what."""
+    """Whose submissions are approved, and through what. Submissions of `studies_left_to_people` are not."""
 
     database: AsyncEngine
     service: PlatformService
     account: Row[Any]
     clock: Clock
+    studies_left_to_people: Sequence[str] = ()
 
 
 async def approve_submissions_and_add_problems(context: ApprovalContext, problems: list[str]) -> None:
@@ -108,7 +110,7 @@ async def list_approvable_submissions(context: ApprovalContext) -> list[tuple[st
     async with context.database.begin() as connection:
         parameters = {"campaign": context.account.campaign_id}
         rows = await connection.execute(LIST_APPROVABLE_SUBMISSIONS_AT_SERVICE, parameters)
-        return [(row.external_id, row.study) for row in rows]
+        return [(row.external_id, row.study) for row in rows if row.study not in context.studies_left_to_people]
 
 
 async def begin_approval_if_still_possible(context: ApprovalContext, call: RewardCall, submission: str) -> bool:

@@ -122,12 +122,13 @@ async def reconcile_submissions_and_add_problems(
         await connection.execute(FREE_HITS_OF_ENDED_SUBMISSIONS, parameters)
         shared = await list_studies_also_read_by_other_campaigns(connection, account, study_ids_of_account(account))
     problems += [
-        f"Another campaign reads study {study}, too, and can approve its submissions. Take it out of one of them."
+        f"Another campaign reads study {study}, too. Neither approves its submissions by itself, as a person may be in "
+        "both. Take it out of one of them."
         for study in shared
     ]
     problems += await book_rewards(database, account.campaign_id, now=await clock())
     if account.approves:
-        await approve_submissions_and_add_problems(ApprovalContext(database, service, account, clock), problems)
+        await approve_submissions_and_add_problems(ApprovalContext(database, service, account, clock, shared), problems)
 
 
 async def load_study_currency_or_empty(service: PlatformService, study: str) -> str:

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
-from app.errors import Conflict, Invalid
+from app.errors import Conflict, Invalid, pluralize
 from app.payments.connections import (
     ID_PATTERN,
     STUDY_IS_READ,
@@ -88,6 +88,13 @@ LIST_STUDIES_OF_OTHER_CAMPAIGNS = text("""
     AND named.study = ANY(CAST(:studies AS text[])) ORDER BY 1
 """)
 
+# Submissions of people who are here, or about which a person noted or decided something, and that still wait.
+COUNT_WAITING_SUBMISSIONS_OF_OTHER_STUDIES = text("""
+    SELECT count(*) FROM submissions WHERE campaign_id = :campaign AND study <> ALL(CAST(:studies AS text[]))
+    AND NOT starts_with(external_id, 'erased:') AND status = 'awaiting'
+    AND (annotator_id IS NOT NULL OR problem <> '' OR return_requested_at IS NOT NULL
+         OR decision_pending_since IS NOT NULL)
+""")
 DELETE_SUBMISSIONS_OF_OTHER_STUDIES = text("""
     DELETE FROM submissions WHERE campaign_id = :campaign AND study <> ALL(CAST(:studies AS text[]))
     AND NOT starts_with(external_id, 'erased:')
@@ -115,6 +122,7 @@ async def store_review_settings_or_refuse(
     study: str | None,
     approves: bool,
     hook_secret: str,
+    forgets_waiting: bool = False,
     now: datetime,
 ) -> None:
     """Store which studies are read, whether complete submissions are approved, and the secret of the service's notices.
@@ -127,10 +135,11 @@ async def store_review_settings_or_refuse(
             of other studies are forgotten. None: they stay.
         approves: Whether submissions whose answers are all here are approved.
         hook_secret: Secret of the service's notices; empty: it stays.
+        forgets_waiting: Whether submissions that wait for a decision may be forgotten with their study.
         now: The time.
 
     Raises:
-        Conflict: `no_budget`, `study_taken`.
+        Conflict: `no_budget`, `study_taken`, `submissions_wait`.
         Invalid: `service_id_unreadable`, `studies_many`, `hook_secret_unreadable`.
 
     """
@@ -144,6 +153,8 @@ async def store_review_settings_or_refuse(
     before = study_ids_of_account(account)
     studies = before if study is None else parse_study_ids_or_refuse(study)
     await refuse_studies_of_other_campaigns(connection, account, [name for name in studies if name not in before])
+    if study is not None and not forgets_waiting:
+        await refuse_to_forget_waiting_submissions(connection, campaign, studies)
     parameters = {
         "campaign": campaign.id,
         "study": studies[0] if studies else "",
@@ -164,6 +175,21 @@ async def store_review_settings_or_refuse(
         new_values={"study": " ".join(studies), "approves": approves}
         | ({"secret of notices": "stored"} if hook_secret else {}),
     )
+
+
+async def refuse_to_forget_waiting_submissions(
+    connection: AsyncConnection, campaign: Campaign, kept_studies: Sequence[str]
+) -> None:
+    """Raise `Conflict` (`submissions_wait`) if submissions of other studies wait for a decision."""
+    parameters = {"campaign": campaign.id, "studies": [*kept_studies]}
+    if count := await connection.scalar(COUNT_WAITING_SUBMISSIONS_OF_OTHER_STUDIES, parameters):
+        raise Conflict(
+            f"{pluralize(count, 'submission')} of a study that you take out still wait for a decision: these people "
+            "are not paid yet. Approve or reject them first, or confirm that Easel may forget them. Nothing was "
+            "changed.",
+            code="submissions_wait",
+            waiting=count,
+        )
 
 
 async def list_studies_also_read_by_other_campaigns(

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Content = TypeVar("Content", int, npt.NDArray[np.int32])  # a number, or several
+MAX_CONDITIONS = 24  # of a campaign; an annotator has no more blocks, and there are no more lists
 BlockOrder = Literal["none", "balanced", "random", "fixed"]
 # What `responses.extra` of an imported answer calls where its task was in the square of the campaign it comes from:
 # the block of each shown item, or None, and the list.

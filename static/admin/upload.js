@@ -56,13 +56,12 @@ function manageUpload(form) {
       ? buttonLabel.replace(" ", ` ${Number(rows).toLocaleString()} `).replace(/s$/, rows === "1" ? "" : "s") : buttonLabel;
   };
 
-  /** Enter the columns that a refusal proposes into the fields that are empty. */
+  /** Enter the columns that a refusal proposes into the fields that are empty, and return whether there were any. */
   const enterProposal = (columnByField) => {
-    for (const [name, column] of Object.entries(columnByField ?? {})) {
-      const field = form.elements[name];
-      if (field && !field.value) field.value = column;
-    }
+    const emptyFields = Object.keys(columnByField ?? {}).filter((name) => form.elements[name]?.value === "");
+    for (const name of emptyFields) form.elements[name].value = columnByField[name];
     if (columnByField) find("answer-options").open = true;
+    return emptyFields.length > 0;
   };
 
   /** Return the form data for a preview, with only the directory of the zip of media. */
@@ -90,8 +89,8 @@ function manageUpload(form) {
         const { error } = JSON.parse(text);
         if (noun === "responses") preview.innerHTML = "";
         showProblem(error.message);
-        enterProposal(error.details?.proposal);
         updateButton();
+        if (enterProposal(error.details?.proposal)) previewFile();
       }
     } catch {
       const problem = await isReadable(fileField.files[0])

@@ -28,7 +28,7 @@ from tests.payments.fake_prolific import TOKEN
 from tests.payments.studies import create_study
 
 
-async def set_review(study, *, approves=False, of="study-1", hook_secret=""):
+async def set_review(study, *, approves=False, of="study-1", hook_secret="", forgets_waiting=False):
     async with study.engine.begin() as connection:
         await store_review_settings_or_refuse(
             connection,
@@ -37,6 +37,7 @@ async def set_review(study, *, approves=False, of="study-1", hook_secret=""):
             study=of,
             approves=approves,
             hook_secret=hook_secret,
+            forgets_waiting=forgets_waiting,
             now=study.clock.now,
         )
 
@@ -164,7 +165,11 @@ async def test_submissions_of_a_study_that_is_no_longer_entered_are_forgotten(en
     study = await create_study(engine, prolific)
     await study.work_again(minutes=10)
     assert await findings(study) == [("s1", "approvable"), ("s2", "approvable")]
-    await set_review(study, of="study-2", approves=True)
+    with pytest.raises(Conflict) as refused:
+        await set_review(study, of="study-2", approves=True)
+    assert (refused.value.code, refused.value.details["waiting"]) == ("submissions_wait", 2)
+    assert await findings(study) == [("s1", "approvable"), ("s2", "approvable")]
+    await set_review(study, of="study-2", approves=True, forgets_waiting=True)
     assert await findings(study) == []
     await study.work_again(minutes=10)
     assert prolific.submissions["s1"]["status"] == "AWAITING REVIEW"
@@ -376,3 +381,29 @@ async def test_a_study_that_two_campaigns_read_is_a_problem_of_both(engine, prol
     await study.work_again(minutes=10)
     for (problem,) in await fetch_rows(engine, "SELECT problem FROM payment_accounts"):
         assert "Another campaign reads study study-1, too" in problem
+
+
+async def test_no_campaign_approves_by_itself_in_a_study_that_two_campaigns_read(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    other = await create_running_campaign(engine, name="Other", currency="GBP")
+    chosen = ConnectionSettings(budget=1_000)
+    await check_and_store_connection_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
+    await set_review(replace(study, campaign=other))  # before it has a token
+    chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=1_000)
+    await check_and_store_connection_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
+    await set_review(study, approves=True)
+    await study.work_again(minutes=10)
+    assert prolific.submissions["s1"]["status"] == "AWAITING REVIEW"
+    await set_review(replace(study, campaign=other), of="")
+    await study.work_again(minutes=10)
+    assert prolific.submissions["s1"]["status"] == "APPROVED"
+
+
+async def test_strangers_and_settled_submissions_do_not_hold_a_study(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    prolific.add("t1", study="study-2", person="stranger")
+    prolific.submissions["s1"]["status"] = "APPROVED"
+    await set_review(study, of="study-1 study-2")
+    await study.work_again(minutes=10)
+    await set_review(study, of="study-3")
+    assert await findings(study) == []

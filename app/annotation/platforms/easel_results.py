@@ -16,12 +16,19 @@ from app.annotation.platforms.cell_reading import MISSING_VALUE_WORDS, CellKind,
 from app.annotation.platforms.file_scale import value_of_file_scale_or_refuse
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS, Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
+from app.designs.criteria_settings import MAX_CRITERIA
 from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
+from app.selection.condition_squares import MAX_CONDITIONS
 from app.text.spreadsheets import unprotect_spreadsheet_cell
 from app.uploads import UploadedRow, UploadedTable, format_cell, raise_upload_refusal_at_line
 
 OPTIONAL_RESULT_COLUMNS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "segment", "criterion")
-PLACE_COLUMNS = ("criterion_position", "block", "condition_list")  # read from exports only
+# Read from exports only: places, with the largest one that an export of Easel can have.
+LARGEST_PLACE_BY_COLUMN = {
+    "criterion_position": MAX_CRITERIA,
+    "block": MAX_CONDITIONS,
+    "condition_list": MAX_CONDITIONS,
+}
 # A file with the first of these columns is an export. The others are not read: they are derived, or telemetry.
 UNREAD_EXPORT_COLUMNS = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank", "counts", "replaces"),
@@ -48,7 +55,7 @@ JudgmentTuple: TypeAlias = tuple[
     *tuple[int | None, int | None, int | None],
 ]
 """Position, line, item, value, reason for no value, issue time, submission time, segment, and the cells of
-`PLACE_COLUMNS` of a row. A tuple of plain values, because the garbage collector does not track those.
+`LARGEST_PLACE_BY_COLUMN` of a row. A tuple of plain values, because the garbage collector does not track those.
 """
 
 
@@ -142,7 +149,7 @@ def refuse_unread_columns_and_tell_if_export(line: int, columns: Sequence[str]) 
 
     """
     exported = UNREAD_EXPORT_COLUMNS[0] in columns
-    export_columns = (*UNREAD_EXPORT_COLUMNS, *PLACE_COLUMNS) if exported else ()
+    export_columns = (*UNREAD_EXPORT_COLUMNS, *LARGEST_PLACE_BY_COLUMN) if exported else ()
     known_columns = (*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS, *export_columns)
     unread = [name for name in columns if RESULT_COLUMN_ALIASES.get(name, name) not in known_columns]
     if unknown := [name for name in unread if not (exported and name.startswith(ENTRY_ANSWER_PREFIX))]:
@@ -228,7 +235,8 @@ def parse_judgment_tuple(
         raise_upload_refusal_at_line("item_missing", line, "item is empty.")
     reader.notes.remember_first_cell(line, item, cells.get("value", ""))
     criterion_position, block, condition_list = (
-        positive_number_or_none(line, name, cells.get(name, "")) if is_export else None for name in PLACE_COLUMNS
+        positive_number_or_none(line, name, cells.get(name, ""), largest=largest) if is_export else None
+        for name, largest in LARGEST_PLACE_BY_COLUMN.items()
     )
     return (
         positive_number_or_none(line, "position", cells.get("position", "")),
@@ -326,13 +334,17 @@ def refuse_different_class_label(line: int, value: float, label: str, classes: S
         )
 
 
-def positive_number_or_none(line: int, column: str, cell: str) -> int | None:
+def positive_number_or_none(line: int, column: str, cell: str, *, largest: int | None = None) -> int | None:
     """Return the position, or another place, in a cell; None if it is empty. Raises `Invalid` (`position_unusable`)."""
     if not cell:
         return None
     if not RESULT_POSITION_PATTERN.fullmatch(cell):
         raise_upload_refusal_at_line(
             "position_unusable", line, f"the {column} “{shorten_echo(cell)}” is not one of 1, 2, ..."
+        )
+    if largest is not None and int(cell) > largest:
+        raise_upload_refusal_at_line(
+            "position_unusable", line, f"the {column} {cell} is not one of 1 to {largest}: no campaign has so many."
         )
     return int(cell)
 

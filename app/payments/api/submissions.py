@@ -60,6 +60,10 @@ class ReviewSettingsSchema(BaseModel):
         max_length=review.MAX_HOOK_SECRET_CHARACTERS,
         description="Secret of the service’s notices. If it is empty, the stored secret does not change.",
     )
+    forgets_waiting: bool = Field(
+        default=False,
+        description="Whether submissions that wait for a decision may be forgotten with the study that is taken out.",
+    )
 
 
 class SubmissionDecisionSchema(BaseModel):
@@ -86,7 +90,10 @@ async def get_submissions(connection: Transaction, slug: str) -> list[Submission
     "/settings",
     status_code=204,
     responses=openapi_description_of_refusals(
-        {409: "`no_budget`, `study_taken`", 422: "`invalid`, `service_id_unreadable`, `studies_many`"}
+        {
+            409: "`no_budget`, `study_taken`, `submissions_wait`",
+            422: "`invalid`, `service_id_unreadable`, `studies_many`",
+        }
     ),
 )
 async def set_review_settings(

@@ -72,11 +72,12 @@ async def submit_review_settings(
                 study=form.get("study", "").strip(),
                 approves="approves" in form,
                 hook_secret=form.get("hook_secret", "").strip(),
+                forgets_waiting="forgets_waiting" in form,
                 now=now,
             )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_submissions_page(request, connection, slug, refusal=refusal)
+            return await render_submissions_page(request, connection, slug, refusal=refusal, entered=form)
     return RedirectResponse(f"/admin/campaigns/{slug}/submissions?done=submissions-settings", status_code=303)
 
 
