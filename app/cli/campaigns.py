@@ -25,6 +25,7 @@ from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, se
 from app.campaigns.launch import load_launch_notes
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
+from app.cli.answers_preview import print_preview_of_responses
 from app.cli.conditions import print_use_of_square
 from app.cli.interrupts import STOPPED_TEXT
 from app.cli.items import items_group
@@ -54,7 +55,6 @@ from app.imports.answer_options import AnswerFileOptions
 from app.imports.campaign_zip import ItemTable
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.imports.response_receipt import ResponseImportReceipt, response_receipt_sentences
-from app.imports.responses_preview import ResponsePreview, preview_responses_of_file_or_refuse
 from app.media.media_zip import MediaZip
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.law_editions import move_to_newest_edition_and_return_former
@@ -379,27 +379,6 @@ def import_response_file(slug: str, file: Path, *, dry_run: bool, **option_value
             f"{STOPPED_TEXT} If answers were stored, the server or the next import stores the rest."
         ) from None
     for sentence in response_receipt_sentences(result):
-        click.echo(sentence)
-
-
-def print_preview_of_responses(slug: str, file: Path, options: AnswerFileOptions) -> None:
-    """Print what the first values of a file of answers would become."""
-
-    async def work(engine: AsyncEngine) -> ResponsePreview:
-        max_mb = read_settings().max_upload_mb
-        with file.open("rb") as opened:
-            return await preview_responses_of_file_or_refuse(
-                engine, slug, opened, file.name, now=current_utc_time(), max_mb=max_mb, options=options.reading_options
-            )
-
-    preview = run_with_engine(work)
-    titles = ["Line", "Task", "Annotator", "Item", "Criterion", "In the file", "Becomes"]
-    rows = [
-        [str(row.line), row.hit, row.annotator, row.item_id, row.criterion, row.cell, row.value or "cannot be judged"]
-        for row in preview.values
-    ]
-    print_text_table(titles, rows, right_columns={0})
-    for sentence in preview.sentences:
         click.echo(sentence)
 
 

@@ -113,15 +113,28 @@ async def test_an_approval_without_a_reply_is_noted(engine, researcher, page, st
 
 
 async def test_how_submissions_are_read_is_set_and_noted(engine, researcher, page, study):
-    await researcher.post(f"{page}/settings", data={"approves": "yes", "hook_secret": HOOK_SECRET, "study": "study-2"})
-    assert await fetch_rows(engine, "SELECT approves, study FROM payment_accounts") == [(True, "study-2")]
+    form = {"approves": "yes", "hook_secret": HOOK_SECRET, "study": "study-1 study-2"}
+    await researcher.post(f"{page}/settings", data=form)
+    assert await fetch_rows(engine, "SELECT approves, study FROM payment_accounts") == [(True, "study-1")]
     assert HOOK_SECRET not in (await researcher.get(page)).text
     assert HOOK_SECRET not in str(await fetch_rows(engine, "SELECT before, after FROM audit_log"))
     assert (await audit_lines(engine))[-1] == "payments.reviewing"
 
 
+async def test_the_page_asks_before_it_forgets_submissions_that_wait(engine, researcher, page, program, study):
+    refused = (await researcher.post(f"{page}/settings", data={"study": "study-2"})).text
+    assert "still wait for a decision: these people are not paid yet" in refused
+    assert 'name="forgets_waiting"' in refused
+    assert 'value="study-2"' in refused
+    reply = await program("POST", "/settings", part="submissions", json={"study": "study-2"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (409, "submissions_wait")
+    assert await fetch_rows(engine, "SELECT study FROM payment_accounts") == [("study-1",)]
+    await researcher.post(f"{page}/settings", data={"study": "study-2", "forgets_waiting": "yes"})
+    assert await fetch_rows(engine, "SELECT study FROM payment_accounts") == [("study-2",)]
+
+
 async def test_a_program_that_leaves_the_study_out_keeps_it(engine, program, study):
-    await program("POST", "/settings", part="submissions", json={"study": "study-2"})
+    await program("POST", "/settings", part="submissions", json={"study": "study-2", "forgets_waiting": True})
     await program("POST", "/settings", part="submissions", json={"approves": True})
     assert await fetch_rows(engine, "SELECT approves, study FROM payment_accounts") == [(True, "study-2")]
 
@@ -143,7 +156,7 @@ async def test_programs_read_and_decide(researcher, program, study, page, prolif
 
 @pytest.fixture
 async def hook(engine, researcher, page, study):
-    await researcher.post(f"{page}/settings", data={"hook_secret": HOOK_SECRET})
+    await researcher.post(f"{page}/settings", data={"hook_secret": HOOK_SECRET, "study": "study-1"})
     await execute_sql(engine, "UPDATE payment_accounts SET due_at = '2099-01-01'")
     return f"/prolific/hook/{await fetch_value(engine, 'SELECT hook_key FROM payment_accounts')}"
 

@@ -1,0 +1,33 @@
+"""Preview of a file of answers on the command line."""
+
+from pathlib import Path
+
+import click
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.cli.run_command import current_utc_time, run_with_engine
+from app.cli.text_table import print_text_table
+from app.imports.answer_options import AnswerFileOptions
+from app.imports.responses_preview import ResponsePreview, preview_responses_of_file_or_refuse
+from app.settings import read_settings
+
+
+def print_preview_of_responses(slug: str, file: Path, options: AnswerFileOptions) -> None:
+    """Print what the first values of a file of answers would become."""
+
+    async def work(engine: AsyncEngine) -> ResponsePreview:
+        max_mb = read_settings().max_upload_mb
+        with file.open("rb") as opened:
+            return await preview_responses_of_file_or_refuse(
+                engine, slug, opened, file.name, now=current_utc_time(), max_mb=max_mb, options=options.reading_options
+            )
+
+    preview = run_with_engine(work)
+    titles = ["Line", "Task", "Annotator", "Item", "Criterion", "In the file", "Becomes"]
+    rows = [
+        [str(row.line), row.hit, row.annotator, row.item_id, row.criterion, row.cell, row.value or "cannot be judged"]
+        for row in preview.values
+    ]
+    print_text_table(titles, rows, right_columns={0})
+    for sentence in preview.sentences:
+        click.echo(sentence)
