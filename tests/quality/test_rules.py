@@ -163,6 +163,8 @@ def test_annotators_are_compared_from_ten_answers_on():
         assert rule.measure_for_comparison(enough) == share
         assert isnan(rule.measure_for_comparison(few))
         assert isnan(rule.measure_for_comparison(order))
+    circles = [Contradictions().measure_for_comparison(worst_annotator("contradictions", count)) for count in (9, 10)]
+    assert circles == pytest.approx([nan, 1.0], nan_ok=True)
     repeated = [annotator_behaviour([0.5] * count, n=1) for count in (10, 11)]
     assert [StraightLining().measure_for_comparison(one) for one in repeated] == pytest.approx([nan, 1.0], nan_ok=True)
     assert count_repeated_and_repeatable_answers(annotator_behaviour([0.5, 0.5], n=2)) == (1, 1)
