@@ -421,6 +421,9 @@ def test_repeated_values_count_against_the_farthest_earlier_item_and_reversals_b
     # pairs: the first two are not clearly different; the next two are in the right order.
     assert count_reversed_and_ordered_pairs(one) == (0, 1)
     assert count_reversed_and_ordered_pairs(replace(one, others_share=1 - one.others_share)) == (1, 1)
+    with_others = [replace(one, other_judge_counts=np.full(5, count)) for count in (0, 1)]
+    assert [count_repeated_and_comparable_values(seen, within_hits=False) for seen in with_others] == [(0, 0), (1, 3)]
+    assert [count_reversed_and_ordered_pairs(seen) for seen in with_others] == [(0, 0), (0, 1)]
     labels = replace(one, answer_kind="ordered_classes", class_count=5)
     assert count_repeated_and_comparable_values(labels, within_hits=False) == (
         0,
