@@ -169,6 +169,8 @@ def test_enough_work_for_a_rule_leaves_no_reason_against_it():
     campaign = unsaved(checks_percent=50.0)
     enough = AnnotatorWorkload(40, 5, {"gold": 20, "attention": 0}, 50.0)
     assert rule_reach_in_campaign(gold, campaign, enough, 0.002).never_reason == ""
+    unlimited = rule_reach_in_campaign(judgments, campaign, AnnotatorWorkload(None, 5, {}, 0.0), 0.002)
+    assert unlimited.never_reason == ""
     needed = judgments.least_work_requirement("points", 0.002).count
     for hits, reason in ((needed, ""), (needed - 1, f"With {needed - 1} tasks per person ({needed - 1} judgments)")):
         reach = rule_reach_in_campaign(judgments, campaign, AnnotatorWorkload(hits, 1, {}, 0.0), 0.002)
