@@ -100,6 +100,16 @@ async def test_an_annotator_who_is_erased_meanwhile_is_left_and_the_others_are_d
     assert await states_of(engine, campaign) == ["erased", "held" if action == "hold" else "excluded"]
 
 
+async def test_what_an_address_says_besides_states_of_annotators_is_ignored(engine, researcher):
+    campaign, _, _ = await answer_hits(engine, people=2)
+    for before, said in (
+        ("A1.held,A2.active", "Your decision about 2 annotators is stored: A1, A2."),
+        ("A1.held,<b>.held,A2.gone,A2", "Your decision about 1 annotator is stored: A1."),
+    ):
+        page = await researcher.get(f"/admin/campaigns/{campaign.slug}/checks", params={"before": before})
+        assert said in words(page.text)
+
+
 async def test_annotators_without_an_answer_are_only_counted(engine, researcher):
     campaign, _, _ = await answer_hits(engine, people=1)
     await create_annotator(engine, campaign, "left")

@@ -163,6 +163,8 @@ def test_annotators_are_compared_from_ten_answers_on():
         assert rule.measure_for_comparison(enough) == share
         assert isnan(rule.measure_for_comparison(few))
         assert isnan(rule.measure_for_comparison(order))
+    circles = [Contradictions().measure_for_comparison(worst_annotator("contradictions", count)) for count in (9, 10)]
+    assert circles == pytest.approx([nan, 1.0], nan_ok=True)
     repeated = [annotator_behaviour([0.5] * count, n=1) for count in (10, 11)]
     assert [StraightLining().measure_for_comparison(one) for one in repeated] == pytest.approx([nan, 1.0], nan_ok=True)
     assert count_repeated_and_repeatable_answers(annotator_behaviour([0.5, 0.5], n=2)) == (1, 1)
@@ -419,6 +421,9 @@ def test_repeated_values_count_against_the_farthest_earlier_item_and_reversals_b
     # pairs: the first two are not clearly different; the next two are in the right order.
     assert count_reversed_and_ordered_pairs(one) == (0, 1)
     assert count_reversed_and_ordered_pairs(replace(one, others_share=1 - one.others_share)) == (1, 1)
+    with_others = [replace(one, other_judge_counts=np.full(5, count)) for count in (0, 1)]
+    assert [count_repeated_and_comparable_values(seen, within_hits=False) for seen in with_others] == [(0, 0), (1, 3)]
+    assert [count_reversed_and_ordered_pairs(seen) for seen in with_others] == [(0, 0), (0, 1)]
     labels = replace(one, answer_kind="ordered_classes", class_count=5)
     assert count_repeated_and_comparable_values(labels, within_hits=False) == (
         0,

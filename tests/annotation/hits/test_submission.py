@@ -18,6 +18,7 @@ from tests.annotation.hits.campaigns import (
     fetch_rows,
     fetch_value,
     find_or_lease_next_hit,
+    form_fields,
     requests_are_waiting_sql,
     submit_scores,
     try_to_lease_hit,
@@ -61,6 +62,15 @@ async def test_of_many_posts_at_once_one_counts(engine):
     assert sum(not receipt.repeated for receipt in receipts) == 1
     assert len({receipt.seq for receipt in receipts}) == 1
     assert await fetch_value(engine, "SELECT sum(judgments) FROM posteriors") == 5
+
+
+async def test_an_answer_says_whether_the_page_or_its_bare_form_sent_it(engine, client):
+    campaign = await create_running_campaign(engine)
+    page = (await client.post(f"/link/{campaign.link_key}", follow_redirects=True)).text
+    for headers in ({}, {"x-easel": "fetch"}):
+        reply = await client.post(f"/link/{campaign.link_key}", data=form_fields(page), headers=headers)
+        page = reply.text
+    assert await fetch_rows(engine, "SELECT source FROM responses ORDER BY seq") == [("form",), ("page",)]
 
 
 async def test_touches_are_stored_in_the_order_of_the_items(engine):
