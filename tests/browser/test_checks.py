@@ -49,7 +49,7 @@ async def test_gold_items_are_pasted_without_javascript_in_a_form_of_their_own(
     await page.get_by_label("Or paste the gold items").fill("id,text,expected\ng1,to run,90\ng2,to sleep,10")
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.get_by_role("button", name="Import gold items").click()
-    await expect(page.get_by_text("Imported 2 gold or attention items.")).to_be_visible()
+    await expect(page.get_by_text("Imported 2 gold items.")).to_be_visible()
     await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/settings/quality")
     await expect(page.get_by_text("2 gold items; an annotator meets each at most once.")).to_be_visible()
 

@@ -29,7 +29,7 @@ def words(html):
 
 async def add_gold(researcher, campaign, content=GOLD, **more):
     address = f"/admin/campaigns/{campaign.slug}/items/gold"
-    return await researcher.post(address, data={"kind": "gold", "pasted": content, "pasted_as": "table"} | more)
+    return await researcher.post(address, data={"kind": "gold", "pasted": content, "read_as": "table"} | more)
 
 
 async def test_a_pasted_table_adds_gold_items_apart_from_the_items(researcher, engine, campaign):
@@ -43,7 +43,7 @@ async def test_a_pasted_table_adds_gold_items_apart_from_the_items(researcher, e
         await fetch_value(engine, "SELECT fields->>'explanation' FROM check_items WHERE external_id = 'g1'") == "fast"
     )
     assert await fetch_value(engine, "SELECT count(*) FROM items") == items
-    assert "Imported 3 gold or attention items." in words((await researcher.get(reply.headers["location"])).text)
+    assert "Imported 3 gold items." in words((await researcher.get(reply.headers["location"])).text)
 
 
 async def test_a_file_adds_attention_items_and_a_row_may_name_another_kind(researcher, engine, campaign):
@@ -56,6 +56,9 @@ async def test_a_file_adds_attention_items_and_a_row_may_name_another_kind(resea
     assert reply.status_code == 303, words(reply.text)
     kinds = await fetch_rows(engine, "SELECT external_id, kind FROM check_items ORDER BY number")
     assert kinds == [("a1", "attention"), ("g1", "gold")]
+    page = words((await researcher.get(reply.headers["location"])).text)
+    assert "Imported 1 gold item and 1 attention item." in page
+    assert "6 items, 1 gold item and 1 attention item" in page
 
 
 async def test_a_wrong_row_adds_nothing_and_the_form_keeps_what_was_pasted(researcher, engine, campaign):

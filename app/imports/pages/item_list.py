@@ -39,8 +39,8 @@ from app.http.dependencies import (
 from app.imports import item_changes, items, mark_checks, responses_import, text_corrections
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import ColumnMapping
+from app.imports.item_files import READ_AS_TITLES
 from app.imports.mark_checks import CheckToMark
-from app.imports.pasted import PASTED_FORMATS
 from app.imports.segment_table import load_segments_page_with_chosen
 from app.quality.check_expectations import (
     EXPECTED_COLUMN,
@@ -135,7 +135,7 @@ def upload_form_template_context(request: Request, campaign: Campaign) -> dict[s
         "limits": limits,
         "row_numbers": ROW_NUMBERS_AS_IDS,
         "prior_columns": campaign.law.family.parameter_names,
-        "pasted_formats": PASTED_FORMATS,
+        "read_as_titles": READ_AS_TITLES,
     }
 
 
