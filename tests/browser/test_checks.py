@@ -46,7 +46,7 @@ async def test_gold_items_are_pasted_without_javascript_in_a_form_of_their_own(
     await page.context.add_cookies([cookie])
     await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/items")
     await page.get_by_text("Add gold items", exact=True).click()
-    await page.get_by_label("Or paste the gold items").fill("id,text,expected\ng1,to run,90\ng2,to sleep,10")
+    await page.get_by_label("Gold items", exact=True).fill("id,text,expected\ng1,to run,90\ng2,to sleep,10")
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.get_by_role("button", name="Import gold items").click()
     await expect(page.get_by_text("Imported 2 gold items.")).to_be_visible()
