@@ -273,6 +273,11 @@ sheet_option = click.option(
 @encoding_option
 @quotes_option
 @sheet_option
+@click.option(
+    "--read-as",
+    type=click.Choice(["auto", "table", "lines"]),
+    help="A table with a header, or one text per line. Default: by the file; see the documentation of items.",
+)
 @click.option("--replace", is_flag=True, help="Replace the items of the draft; otherwise they are added.")
 @click.option("--media", type=READABLE_FILE, help="Zip with the images, recordings or videos that items name.")
 def import_item_file(
@@ -283,11 +288,13 @@ def import_item_file(
     encoding: str | None,
     quotes: str | None,
     sheet: str | None,
+    read_as: str | None,
     replace: bool,
     **column_options: Any,
 ) -> None:
-    """Import the items of a CSV, TSV, JSON or XLSX FILE, optionally in a gzip or zip: all, or none if one is refused. A
-    file with the columns `system`, `segment` and `output` has outputs of systems.
+    """Import the items of a CSV, TSV, TXT, JSON or XLSX FILE, optionally in a gzip or zip: all, or none if one is
+    refused. A TXT file has one text per line. A file with the columns `system`, `segment` and `output` has outputs of
+    systems.
     """
     limits = read_settings()
     identifier, ignored = id_column_or_none(column_options.pop("identifier")), frozenset(column_options.pop("ignore"))
@@ -301,7 +308,7 @@ def import_item_file(
                 file=opened,
                 name=file.name,
                 mapping=ColumnMapping(identifier, ignored=ignored, **column_options),
-                read_options=ReadOptions(encoding, quotes, sheet),
+                read_options=ReadOptions(encoding, quotes, sheet, read_as),
                 replace=replace,
                 max_mb=limits.max_upload_mb,
                 media=packed,

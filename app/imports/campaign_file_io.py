@@ -24,10 +24,11 @@ from app.errors import Invalid, NotFound, Refusal, TooLarge, shorten_echo
 from app.imports import campaign_zip, checks_import, items, mark_checks, outputs
 from app.imports.campaign_zip import MEDIA_FOLDER, SentCampaign
 from app.imports.columns import ColumnMapping, id_column_or_none
+from app.imports.item_files import read_item_table_of_any_length
 from app.media import media_store
 from app.media.media_zip import MEDIA_PIECE_BYTES
 from app.record.campaign import load_campaign_by_slug_or_refuse
-from app.uploads import ReadOptions, UploadedTable, format_cell, read_table_of_any_length, table_from_objects
+from app.uploads import ReadOptions, UploadedTable, format_cell, table_from_objects
 
 FILE_ID_COLUMN = "id"
 FILE_SHOWN_COLUMN = "shown"  # the column of texts that no column has
@@ -65,9 +66,14 @@ def items_file_name_with_reader_or_none(
     """Return the name of the file with the items and a function that reads them; None for a campaign without items."""
     items_of_file, table = sent.parsed_file.content.items or ItemsOfFile.model_construct(), sent.table
     if table is not None:
-        options = ReadOptions(items_of_file.encoding, items_of_file.quotes, items_of_file.sheet)
+        options = ReadOptions(items_of_file.encoding, items_of_file.quotes, items_of_file.sheet, items_of_file.read_as)
         return table.name, partial(
-            read_table_of_any_length, table.file, table.name, max_mb=max_mb, read_options=options
+            read_item_table_of_any_length,
+            table.file,
+            table.name,
+            max_mb=max_mb,
+            mapping=column_mapping_of_file(items_of_file),
+            read_options=options,
         )
     if items_of_file.rows:
         document = sent.parsed_file.document
