@@ -6,7 +6,7 @@ declines them; columns of priors, which every export of Easel has, are used only
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from unicodedata import normalize
 
 from app.designs.content import Content, SourceAndReference
@@ -56,6 +56,9 @@ class ColumnMapping:
     priors: bool = False
     ignored: frozenset[str] = frozenset()
     check_kind: str = ""
+
+    def with_row_numbers_as_ids(self) -> Self:
+        return replace(self, identifier=None)
 
 
 class ColumnMeaning(NamedTuple):

@@ -159,7 +159,10 @@ def read_upload_preview_or_refuse(
         ignored=chosen_columns.ignored,
     )
     upload = table_with_standard_column_names(
-        read_table_of_any_length(file, name, max_mb=max_mb, read_options=read_options), content, law, requested_mapping
+        read_table_of_any_length(file, name, max_mb=max_mb, read_options=read_options, may_lack_header=True),
+        content,
+        law,
+        requested_mapping,
     )
     first_records = list(islice(upload.rows, PREVIEW_ROWS))
     if not first_records:

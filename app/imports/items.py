@@ -59,6 +59,7 @@ from app.uploads import (
     raise_upload_refusal_at_line,
     read_table_of_any_length,
 )
+from app.uploads.text_lines import LINES_FORMAT
 
 ITEMS_PER_COPY = 5_000
 MAX_ITEMS_PER_CAMPAIGN = 1_000_000
@@ -266,7 +267,9 @@ async def import_items_and_return_receipt(
             `import_outputs_of_systems_and_count` raise.
 
     """
-    read_upload = partial(read_table_of_any_length, file, name, max_mb=max_mb, read_options=read_options)
+    read_upload = partial(
+        read_table_of_any_length, file, name, max_mb=max_mb, read_options=read_options, may_lack_header=True
+    )
     return await import_items_table_and_return_receipt(
         connection, slug, read_upload, mapping, replace=replace, media=media, progress=progress
     )
@@ -290,6 +293,7 @@ async def import_items_table_and_return_receipt(
         campaign_before_lock.law,
         mapping,
     )
+    mapping = mapping.with_row_numbers_as_ids() if upload.format == LINES_FORMAT else mapping
     if is_outputs_table(upload.columns, mapping):
         return await import_outputs_table_and_return_receipt(
             connection, slug, upload, mapping, replace=replace, media=media, progress=progress

@@ -1,7 +1,7 @@
 """Uploaded tables (CSV, TSV, JSON, XLSX) as other programs save them, read row by row, with the line of each row.
 
 `read_table` turns an open file into an `UploadedTable` of `UploadedRow`s. `containers.py` unpacks gzip and zip,
-`encodings.py` decodes the bytes, `delimited.py`, `json_rows.py` and `workbooks.py` read the formats,
+`encodings.py` decodes the bytes, `delimited.py`, `json_rows.py`, `text_lines.py` and `workbooks.py` read the formats,
 `quote_mode.py` decides what quotation marks mean, and `rows.py` has the types and limits.
 
 Pure: reads an open binary file and returns values. Bad files raise `Invalid`, whose message and details give the line.
@@ -34,6 +34,7 @@ from app.uploads.rows import (
     parse_finite_number_or_none,
     raise_upload_refusal_at_line,
 )
+from app.uploads.text_lines import LINES_EXTENSION, has_one_text_per_line, read_lines_as_table
 
 __all__ = [
     "ENCODINGS",
@@ -77,7 +78,12 @@ def read_table(
 
 
 def read_table_of_any_length(
-    file: BinaryIO, file_name: str, *, max_mb: int, read_options: ReadOptions = UNICODE_OPTIONS
+    file: BinaryIO,
+    file_name: str,
+    *,
+    max_mb: int,
+    read_options: ReadOptions = UNICODE_OPTIONS,
+    may_lack_header: bool = False,
 ) -> UploadedTable:
     """Return the table in an open file, which may be packed by gzip or zip.
 
@@ -86,6 +92,7 @@ def read_table_of_any_length(
         file_name: Its extension decides if the text can be read in two ways.
         max_mb: Limit of the file, and of its unpacked content, in MB.
         read_options: How to read the file if it does not say so itself.
+        may_lack_header: Whether `.txt` files that are no tables have one text per line.
 
     Raises:
         TooLarge: `file_too_large`.
@@ -110,10 +117,13 @@ def read_table_of_any_length(
     if first_text is None:
         raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
     containers.refuse_html_or_xml_table(first_text[:100])
-    if extension in JSON_EXTENSIONS or is_beginning_of_json(first_text):
+    is_json = extension in JSON_EXTENSIONS or (extension != LINES_EXTENSION and is_beginning_of_json(first_text))
+    if is_json:
         upload = read_json_table(
             lambda: encodings.iterate_decoded_chunks(table.file, text_encoding), read_lines, extension
         )
+    elif may_lack_header and has_one_text_per_line(read_lines, extension):
+        upload = read_lines_as_table(read_lines)
     else:
         upload = read_delimited_table(read_lines, extension, read_options.quotes)
     notes = [table.note, *encodings.notes_on_encoding(text_encoding), *upload.notes]

@@ -45,7 +45,7 @@ class UploadedTable:
     """A table whose rows are read lazily, and once.
 
     Attributes:
-        format: csv, tsv, jsonl or xlsx.
+        format: csv, tsv, jsonl, xlsx, or lines for one text per line.
         columns: All columns; from JSON, those of any row.
         line_count: Number of lines of the file, including blank ones.
         notes: Sentences about how the file was read, if an uploader may have expected something else.

@@ -109,14 +109,14 @@ function manageUpload(form) {
     if (!preview) return;
     const body = new FormData();
     if (previewedFile) body.append("file", previewedFile);
-    else for (const field of [pastedField, form.elements.pasted_as]) body.append(field.name, field.value);
+    else body.append(pastedField.name, pastedField.value);
+    if (form.elements.pasted_as) body.append("pasted_as", form.elements.pasted_as.value);
     if (form.elements.replace?.checked) body.append("replace", "on");
     await fetchPreview(await withZipDirectory(body), (html) => { preview.innerHTML = html; updateButton(); });
   };
   fileField.addEventListener("change", previewFile);
-  for (const field of [pastedField, form.elements.pasted_as]) {
-    field?.addEventListener("change", () => { if (!fileField.files.length) previewFile(); });
-  }
+  pastedField?.addEventListener("change", () => { if (!fileField.files.length) previewFile(); });
+  form.elements.pasted_as?.addEventListener("change", previewFile);
   pastedField?.addEventListener("paste", () => setTimeout(() => { if (!fileField.files.length) previewFile(); }));
   // Choosing the same file again, perhaps after correcting it, is no change for Chromium: it sends `cancel` with a new file.
   fileField.addEventListener("cancel", () => { if (fileField.files[0] !== previewedFile) previewFile(); });

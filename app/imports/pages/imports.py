@@ -37,12 +37,13 @@ from app.imports.id_lines import IdLines, load_id_lines_and_next_free_number
 from app.imports.import_preview import ChosenColumns, UploadPreview, read_upload_preview_or_refuse
 from app.imports.named_media import missing_and_unnamed_files_report
 from app.imports.pages.item_list import items_page_response
-from app.imports.pasted import PASTED_LINES_FILE, pasted_text_as_named_file
+from app.imports.pasted import pasted_text_as_named_file
 from app.media import media_store
 from app.quality.check_expectations import criterion_designs
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.uploads import ENCODINGS, ReadOptions, can_choices_make_table_readable
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
+from app.uploads.text_lines import LINES_EXTENSION, TEXT_EXTENSION
 
 router = researcher_router("/admin")
 
@@ -53,9 +54,12 @@ def uploaded_or_pasted_file_or_refuse(form_data: FormData) -> UploadFile:
     """Return the file of a form, the table that was pasted, or the file that a page without scripts carries since its
     preview.
 
+    A file that the form reads in another way than its name says gets an extension that says so.
+
     Raises `Invalid` (`file_missing`).
     """
     file, carried, pasted = (form_data.get(name) for name in ("file", "carried", "pasted"))
+    extension = {"lines": LINES_EXTENSION, "table": ".csv"}.get(str(form_data.get("pasted_as", "")), "")
     chosen = isinstance(file, UploadFile) and bool(file.filename)
     if not chosen and isinstance(pasted, str) and pasted.strip():
         name, content = pasted_text_as_named_file(pasted, str(form_data.get("pasted_as", "")))
@@ -63,7 +67,10 @@ def uploaded_or_pasted_file_or_refuse(form_data: FormData) -> UploadFile:
     if isinstance(carried, str) and not chosen:
         with suppress(ValueError):
             return UploadFile(BytesIO(b64decode(carried)), filename=str(form_data.get("carried_name", "")))
-    return uploaded_file_or_refuse(form_data)
+    uploaded = uploaded_file_or_refuse(form_data)
+    if extension == LINES_EXTENSION or (extension and str(uploaded.filename).lower().endswith(TEXT_EXTENSION)):
+        uploaded.filename = f"{uploaded.filename}{extension}"
+    return uploaded
 
 
 def parse_prior_use_with_declined_meanings(form_data: FormData) -> tuple[bool, frozenset[str]]:
@@ -184,8 +191,7 @@ async def submit_items_import(
             nonblank_form_text_or_none(form_data, "shown"),
             nonblank_form_text_or_none(form_data, "template"),
         )
-        default_id_column = ROW_NUMBERS_AS_IDS if file.filename == PASTED_LINES_FILE else "id"
-        identifier = id_column_or_none(nonblank_form_text_or_none(form_data, "identifier") or default_id_column)
+        identifier = id_column_or_none(nonblank_form_text_or_none(form_data, "identifier") or "id")
         async with slot, database.begin() as connection:
             if show_as := parse_chosen_media_kind_or_none(form_data):
                 await settings_edits.store_changed_settings_or_refuse(
