@@ -1,5 +1,6 @@
 """Text files with one text on each line, whose commas and quotation marks mean nothing."""
 
+import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
 
@@ -26,13 +27,18 @@ LineReader = Callable[[], Iterator[str]]
 
 
 def is_read_as_lines(read_lines: LineReader, extension: str, read_options: ReadOptions) -> bool:
-    """Return whether each line of a file is a text of its own: as chosen, or because the file is named .txt, is no JSON
-    and has no columns between tabs.
+    """Return whether each line of a file is a text of its own: as chosen, or because the file is named .txt and is
+    neither JSON nor a table.
     """
     if read_options.read_as != READ_AS_AUTO or extension != ".txt":
         return read_options.read_as == READ_AS_LINES
     first_line = next(line for line in read_lines() if line.strip())
-    return not (JSON_START.match(first_line) or are_columns_between_tabs(read_lines(), read_options.header_names))
+    names = read_options.header_names
+    return not (
+        JSON_START.match(first_line)
+        or are_columns_between_tabs(read_lines(), names)
+        or any(are_columns_below_known_name(read_lines(), separator, names) for separator in ",;")
+    )
 
 
 def are_columns_between_tabs(lines: Iterable[str], header_names: frozenset[str]) -> bool:
@@ -45,6 +51,20 @@ def are_columns_between_tabs(lines: Iterable[str], header_names: frozenset[str])
         return True
     has_names = len(set(header)) == len(header) and all(map(COLUMN_NAME.fullmatch, header))
     return has_names and all(len(row) == len(header) for row in rows)
+
+
+def are_columns_below_known_name(lines: Iterable[str], separator: str, header_names: frozenset[str]) -> bool:
+    """Return whether commas or semicolons make a table of lines: names, one of them known, above as many cells in each
+    row. Sentences have such marks, too, so this asks for more than tabs do.
+    """
+    rows = csv.reader((line for line in lines if line.strip()), delimiter=separator, strict=True)
+    try:
+        header = [cell.strip() for cell in next(rows, [])]
+        has_names = len(set(header)) == len(header) > 1 and all(map(COLUMN_NAME.fullmatch, header))
+        has_known_name = any(cell.lower() in header_names for cell in header)
+        return has_names and has_known_name and all(len(row) == len(header) for row in rows)
+    except csv.Error:
+        return False
 
 
 def read_text_lines(read_lines: LineReader, read_options: ReadOptions) -> UploadedTable:

@@ -76,6 +76,23 @@ async def test_a_txt_file_with_columns_between_tabs_is_a_table(researcher, engin
     assert await fetch_rows(engine, STORED) == [("a", "one"), ("b", "two, three"), ("c", "“one”")]
 
 
+@pytest.mark.parametrize("content", ["id,text\na,one\nb,two\n", 'id;text\na;"one"\nb;two\n'])
+async def test_a_txt_file_with_a_known_name_above_equal_rows_is_a_table(researcher, engine, content):
+    address = await create(researcher)
+    assert (await upload_file(researcher, address, "a.txt", content)).status_code == 303
+    assert await fetch_rows(engine, STORED) == [("a", "one"), ("b", "two")]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["Yes, of course\nNo, never\n", "text, first\nWell, now, go\n", 'Text, he said\nthen "left", and went, home\n'],
+)
+async def test_commas_of_sentences_make_no_table_of_a_txt_file(researcher, engine, content):
+    address = await create(researcher)
+    assert (await upload_file(researcher, address, "a.txt", content)).status_code == 303
+    assert await fetch_rows(engine, STORED) == [*zip("12", content.splitlines(), strict=True)]
+
+
 async def test_the_first_line_of_a_txt_file_is_an_item_even_if_it_is_the_name_of_a_column(researcher):
     address = await create(researcher)
     page = await preview(researcher, address, "a.txt", "text\nSend it\n")
