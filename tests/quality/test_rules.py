@@ -231,6 +231,9 @@ def test_one_who_plays_nothing_is_found_and_one_who_skips_every_tenth_recording_
     assert found.measures == {"unplayed": 6, "judgments": 6}
     assert found.sentence == "Judged 6 of 6 recordings or videos after playing less than 50 %."
     assert evaluate(UnplayedRule(), annotator_behaviour([], played_share=np.zeros(4))) is None
+    half, less = (annotator_behaviour([], played_share=np.full(6, share)) for share in (0.5, 0.499))
+    assert evaluate(UnplayedRule(), half) is None
+    assert evaluate(UnplayedRule(), less) is not None
 
 
 def test_without_others_nobody_is_too_fast():
