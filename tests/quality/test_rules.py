@@ -26,7 +26,7 @@ from app.quality.rules.pooled_signs import (
 from app.quality.rules.straight_lining import StraightLining, count_repeated_and_repeatable_answers
 from app.quality.rules.too_fast import TooFast
 from app.quality.rules.unplayed import UnplayedRule
-from app.quality.sequential_limits import log_bayes_factor
+from app.quality.sequential_limits import ends_of_sequential_correlation_interval, log_bayes_factor
 from app.quality.settings import parse_all_rule_choices_by_name
 from tests.quality.people import annotator_behaviour, careful_annotator, careful_crowd
 from tests.toys.round_numbers import RoundNumbers
@@ -137,6 +137,16 @@ def test_a_threshold_below_half_way_to_always_asks_for_no_less_work():
     for rule in (StraightLining, ScaleEndsRule, ScaleMiddleRule, Contradictions):
         lowest, half = (rule(least_percent=percent).least_work_requirement("points", ALARM) for percent in (1, 25))
         assert lowest == half, rule.name
+
+
+def test_agreement_needs_as_many_judgments_as_tell_none_at_all_from_the_share_that_it_asks_for():
+    for percent in range(20, 90, 10):
+        count = AgreementWithOthers(share_percent=percent).least_work_requirement("points", ALARM).count
+        enough, little = (
+            ends_of_sequential_correlation_interval(0.0, judgments, 2 * ALARM)[1] for judgments in (count, count - 1)
+        )
+        assert enough < percent / 100
+        assert little >= percent / 100 or count == 20, percent
 
 
 def test_requirements_name_their_units_and_whom_they_need_to_compare_with():
