@@ -244,4 +244,6 @@ def test_an_item_that_joined_after_the_copy_of_a_campaign_is_left_out_of_its_aud
         "ann": [0],
         "ben": [0, 2],
     }
-    assert audiences.items_of_others_than(frozenset({"ann"})).mask.tolist() == [False, False, True, False]
+    items_of_others = audiences.items_of_others_than(frozenset({"ann"})).mask
+    assert items_of_others is not None
+    assert items_of_others.tolist() == [False, False, True, False]
