@@ -11,6 +11,7 @@ from app.analysis.result_types import Options
 from app.quality import peer_agreement
 from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons, sample_judgments_and_count_their_items
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
+from tests.annotation.hits.criteria import NAMES, create_campaign_with_criteria, submit_by_criterion
 from tests.quality.deciding import decide
 
 
@@ -44,6 +45,19 @@ async def test_who_answers_otherwise_goes_against_the_others_and_is_less_reliabl
     assert all(one.peer_correlation.low > 0.5 for one in careful)
     assert all(one.reliability > careless.reliability for one in careful)
     assert careful[1].bias > careful[2].bias
+
+
+async def test_annotators_are_compared_by_the_first_criterion(engine):
+    campaign = await create_campaign_with_criteria(engine, items=30, judgments_per_item=50, repeat_items=False)
+    for person in range(3):
+        visit = await create_annotator(engine, campaign, f"ann {person}")
+        for _ in range(6):
+            hit = await try_to_lease_hit(engine, visit)
+            first = [3.0 * item for item in hit.items]
+            second = [90 - score for score in first] if person == 2 else first
+            await submit_by_criterion(engine, visit, hit, dict(zip(NAMES, (first, second), strict=False)))
+    correlations = [one.peer_correlation.value for one in (await compare(engine, campaign)).by_annotator.values()]
+    assert correlations == pytest.approx([1.0] * 3)
 
 
 @pytest.mark.parametrize("people", [2, 6])

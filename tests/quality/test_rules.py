@@ -26,7 +26,7 @@ from app.quality.rules.pooled_signs import (
 from app.quality.rules.straight_lining import StraightLining, count_repeated_and_repeatable_answers
 from app.quality.rules.too_fast import TooFast
 from app.quality.rules.unplayed import UnplayedRule
-from app.quality.sequential_limits import log_bayes_factor
+from app.quality.sequential_limits import ends_of_sequential_correlation_interval, log_bayes_factor
 from app.quality.settings import parse_all_rule_choices_by_name
 from tests.quality.people import annotator_behaviour, careful_annotator, careful_crowd
 from tests.toys.round_numbers import RoundNumbers
@@ -139,6 +139,16 @@ def test_a_threshold_below_half_way_to_always_asks_for_no_less_work():
         assert lowest == half, rule.name
 
 
+def test_agreement_needs_as_many_judgments_as_tell_none_at_all_from_the_share_that_it_asks_for():
+    for percent in range(20, 90, 10):
+        count = AgreementWithOthers(share_percent=percent).least_work_requirement("points", ALARM).count
+        enough, little = (
+            ends_of_sequential_correlation_interval(0.0, judgments, 2 * ALARM)[1] for judgments in (count, count - 1)
+        )
+        assert enough < percent / 100
+        assert little >= percent / 100 or count == 20, percent
+
+
 def test_requirements_name_their_units_and_whom_they_need_to_compare_with():
     needs = {name: rule().least_work_requirement("points", ALARM) for name, rule in QUALITY_RULES.items()}
     assert {name: (need.unit, need.count_per_other, need.other_annotators) for name, need in needs.items()} == {
@@ -231,6 +241,9 @@ def test_one_who_plays_nothing_is_found_and_one_who_skips_every_tenth_recording_
     assert found.measures == {"unplayed": 6, "judgments": 6}
     assert found.sentence == "Judged 6 of 6 recordings or videos after playing less than 50 %."
     assert evaluate(UnplayedRule(), annotator_behaviour([], played_share=np.zeros(4))) is None
+    half, less = (annotator_behaviour([], played_share=np.full(6, share)) for share in (0.5, 0.499))
+    assert evaluate(UnplayedRule(), half) is None
+    assert evaluate(UnplayedRule(), less) is not None
 
 
 def test_without_others_nobody_is_too_fast():
