@@ -152,7 +152,7 @@ class StepPage:
             "chosen_law": self.settings.update_law,
             "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
             "max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS,
-            "practice_answers": practice_answer_inputs_of_criteria(self.settings)
+            "expected_answer_inputs": expected_answer_inputs_of_criteria(self.settings)
             if self.step == STEP_BY_SETTING["training"]
             else [],
             "readable_tables": readable_visit_tables(self.settings)
@@ -190,7 +190,7 @@ def no_goal_or_checks_reason_by_field(campaign: Campaign) -> dict[str, str]:
     }
 
 
-def practice_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[str, Any]]:
+def expected_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[str, Any]]:
     """Return, for each criterion, the labels or the value range of its expected-answer input."""
     criteria = {one["name"]: dict(one) for one in settings.criteria}
     return [

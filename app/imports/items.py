@@ -29,7 +29,7 @@ from app.designs.content import Content
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, TooLarge, pluralize, shorten_echo
 from app.imports import checks_import, outputs
-from app.imports.checks_import import NewCheck, iterate_item_rows_appending_checks
+from app.imports.checks_import import NewCheck, check_kinds_text, iterate_item_rows_appending_checks
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
@@ -41,7 +41,7 @@ from app.imports.columns import (
     table_with_standard_column_names,
 )
 from app.imports.id_lines import LINE_OF_STORED_ID, IdLines, load_id_lines_and_next_free_number
-from app.imports.item_files import mapping_for_header, read_item_table_of_any_length
+from app.imports.item_files import mapping_with_numbered_rows_if_no_ids, read_item_table_of_any_length
 from app.imports.item_text import ItemTextMaker, build_item_text_maker_or_refuse, refuse_missing_columns
 from app.imports.named_media import NamedMedia
 from app.inference.online.law import Law
@@ -105,14 +105,6 @@ class ItemImportReceipt(BaseModel):
         facts |= {"checks": self.checks, "gold": self.gold} if self.checks else {}
         facts |= {"priors": self.with_prior} if self.with_prior else {}
         return facts | {"rows": self.rows, "lines": self.lines, "notes": self.notes}
-
-
-def check_kinds_text(check_count: int, gold_count: int | None) -> str:
-    """Return a number of checks by their kinds; `gold_count` is None if it is unknown."""
-    if gold_count is None:
-        return pluralize(check_count, "gold or attention item")
-    counts = {"gold item": gold_count, "attention item": check_count - gold_count}
-    return " and ".join(pluralize(count, noun) for noun, count in counts.items() if count)
 
 
 class ItemReader:
@@ -301,7 +293,7 @@ async def import_items_table_and_return_receipt(
         campaign_before_lock.law,
         mapping,
     )
-    mapping = mapping_for_header(mapping, upload)
+    mapping = mapping_with_numbered_rows_if_no_ids(mapping, upload)
     if is_outputs_table(upload.columns, mapping):
         return await import_outputs_table_and_return_receipt(
             connection, slug, upload, mapping, replace=replace, media=media, progress=progress

@@ -1,4 +1,4 @@
-"""Uploaded tables (CSV, TSV, JSON, XLSX, text lines) as other programs save them, read row by row, with the line of each row.
+"""Uploaded tables (CSV, TSV, TXT, JSON, XLSX) as other programs save them, read row by row, with lines of rows.
 
 `read_table` turns an open file into an `UploadedTable` of `UploadedRow`s. `containers.py` unpacks gzip and zip,
 `encodings.py` decodes the bytes, `delimited.py`, `json_rows.py`, `workbooks.py` and `text_lines.py` read the formats,
@@ -99,8 +99,8 @@ def read_table_of_any_length(
     Raises:
         TooLarge: `file_too_large`.
         Invalid: `file_empty`, `read_as_unknown`; what `open_table_in_uploaded_file_or_refuse`,
-            `iterate_decoded_chunks`, and `read_delimited_table`, `read_json_table` or `read_workbook_table` raise; `cell_too_long` while the rows
-            are read.
+            `iterate_decoded_chunks`, and `read_delimited_table`, `read_json_table` or `read_workbook_table` raise;
+            `cell_too_long` while the rows are read.
 
     """
     refuse_too_large_upload(file, max_mb)

@@ -18,7 +18,7 @@ function manageUpload(form) {
   const noun = form.dataset.upload;
   const preview = find("preview");
   const emptyPreview = preview?.innerHTML;
-  const button = form.querySelector("button:not([formaction])");
+  const button = form.querySelector("button:not([formaction], [type=button])");
   const buttonLabel = button.textContent;
   const headers = { "x-csrf-token": form.elements.csrf.value, "x-easel": "fetch", accept: "application/json" };
 
