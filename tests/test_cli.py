@@ -365,7 +365,7 @@ def test_a_platform_that_loses_its_link_is_named(easel, running):
 
 def test_what_a_goal_will_cost_is_said(easel, running):
     refused = easel("plan", running)
-    assert (refused.exit_code, "has no goal" in refused.output) == (1, True)
+    assert (refused.exit_code, "nothing to plan" in refused.output) == (1, True)
     easel("campaign", "edit", running, "--goal", "intervals", "--goal-width", 25)
     goal, needed, supposed = easel("plan", running, "--runs", 2).output.splitlines()
     assert easel("campaign", "edit", running, "--goal", "best", "--goal-within", 40).output.endswith(BETTER)

@@ -25,6 +25,7 @@ from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, se
 from app.campaigns.launch import load_launch_notes
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
+from app.campaigns.totals import sentences_on_totals
 from app.cli.answers_preview import print_preview_of_responses
 from app.cli.conditions import print_use_of_square
 from app.cli.interrupts import STOPPED_TEXT
@@ -56,7 +57,7 @@ from app.imports.campaign_zip import ItemTable
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.imports.response_receipt import ResponseImportReceipt, response_receipt_sentences
 from app.media.media_zip import MediaZip
-from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 from app.record.law_editions import move_to_newest_edition_and_return_former
 from app.settings import read_settings
 from app.uploads import ReadOptions
@@ -408,10 +409,12 @@ for _action, _words in CAMPAIGN_ACTION_HELP.items():
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def launch_campaign_after_asking(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators. This fixes its items and most settings. At a terminal, the command asks first."""
-    draft = run_in_transaction(partial(load_campaign_by_slug_or_refuse, slug=slug))
+    draft = run_in_transaction(partial(load_campaign_for_page_or_refuse, slug=slug))
     for note in run_in_transaction(partial(load_launch_notes, campaign=draft)):
         click.echo(note)
     if not yes and is_at_terminal():
+        if draft.item_count:
+            click.echo(sentences_on_totals(draft))
         if goal := hints.goal_sentences_before_launch_or_empty(draft):
             click.echo(f"{goal} To estimate the judgments needed: easel plan {slug}")
         if advice := hints.advice_to_use_better_rule_or_empty(draft):

@@ -68,7 +68,7 @@ def goal_position_if_quickly_computed(snapshot: CampaignSnapshot) -> GoalPositio
     estimates, scores = estimates.select_items(items), snapshot.score[items]
     return GoalPosition(
         goal_progress_or_none(campaign, estimates, scores, measured_by),
-        cut_line_or_none(campaign, estimates, scores, items),
+        cut_line_or_none(campaign, estimates, scores, items, snapshot.judgments[items] > 0),
     )
 
 

@@ -318,7 +318,8 @@ def reason_one_person_meets_too_few_checks_or_empty(
     available = workload.max_checks.get(kind)
     requirement_text = f"this rule needs {requirement.count} failures, so it cannot find anyone."
     if available is not None and available < requirement.count:
-        return f"One person sees at most {pluralize(available, f'{kind} item')}; {requirement_text}"
+        most = available if workload.max_hits is None else min(available, workload.max_hits)
+        return f"One person sees at most {pluralize(most, f'{kind} item')}; {requirement_text}"
     if workload.max_hits is None:
         return ""
     check_total = sum(workload.max_checks.values())

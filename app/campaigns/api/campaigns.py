@@ -50,16 +50,33 @@ class CampaignTotalsSchema(BaseModel):
     """Work and pay of a campaign in which every item that is not retired gets all judgments wanted."""
 
     tasks: int = Field(description="HITs that annotators answer.")
+    check_places: int = Field(
+        description="Places that gold and attention items take in these HITs, on average; they bring no judgments."
+    )
+    people: int | None = Field(
+        description="People to recruit at least; null without items or a limit of HITs per annotator."
+    )
+    people_at_most: int | None = Field(
+        description="People to recruit at most if no one judges an item twice, since the last ones find fewer HITs."
+    )
+    minutes_per_person: int | None = Field(description="Minutes of one person, if the settings say them.")
+    pay_per_person: float | None = Field(description="Pay of one person in the campaign's currency, if known.")
     hours: float | None = Field(description="Hours of work, if the settings say how many minutes a HIT takes.")
     pay: float | None = Field(description="Pay of all HITs in the campaign's currency, if the settings say it.")
     pay_per_hour: float | None = Field(description="Pay per hour of work, if both are known.")
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
-        totals = CampaignTotals.from_campaign(row, row.item_count - row.retired_count)
+        totals = CampaignTotals.from_campaign(row)
+        people = totals.people
         hourly = HourlyPay.from_campaign(row)
         return cls(
             tasks=totals.tasks,
+            check_places=totals.check_places,
+            people=people.at_least if people else None,
+            people_at_most=people.at_most if people else None,
+            minutes_per_person=people.minutes if people else None,
+            pay_per_person=people.reward if people else None,
             hours=totals.hours,
             pay=totals.money,
             pay_per_hour=hourly.amount if hourly else None,

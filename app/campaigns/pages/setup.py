@@ -25,6 +25,7 @@ from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question_or_refuse
 from app.campaigns.step_page import EnteredStep, StepPage, load_item_notes_context
+from app.campaigns.totals import CampaignTotals
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
@@ -133,7 +134,7 @@ async def show_totals_of_entered_step(request: Request, connection: Transaction,
     except ValidationError as error:
         raise Invalid("These settings cannot be saved as they are.", code="settings_invalid") from error
     changed = CampaignOnPage.from_columns(campaign.column_values_of_campaign() | entered_settings.model_dump())
-    context = {"campaign": changed, "totals": setup_rail.totals_of_unretired_items(changed)}
+    context = {"campaign": changed, "totals": CampaignTotals.from_campaign(changed)}
     return render_page(request, "admin/_setup_totals.html", context)
 
 
