@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from app.campaigns.empty_campaigns import revert_unanswered_to_draft_or_refuse
 from app.database.exclusive_work import hold_work_during_block
 from app.errors import Conflict
 from app.imports import response_storage
@@ -21,6 +22,7 @@ from tests.annotation.hits.campaigns import (
     try_to_lease_hit,
 )
 from tests.campaigns.drafts import create_draft, create_launched_campaign, import_results, replay_is_clean
+from tests.imports.test_not_applicable import COLUMNS
 from tests.imports.test_responses_import import result_file
 
 ROWS = 60
@@ -132,6 +134,17 @@ async def test_an_import_ends_if_the_ids_of_its_annotators_were_erased_meanwhile
     )
     await continuation(engine).continue_imports()
     assert await fetch_value(engine, COUNT_RESPONSES) == before
+    assert await fetch_value(engine, COUNT_FILES) == 0
+
+
+async def test_an_import_ends_if_its_campaign_became_a_draft_again_meanwhile(engine):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000, items_per_hit=2)
+    unjudged = "".join(f"A{k},W{k},v0,v1,,,on,on\n" for k in range(5))  # the first transaction: tasks without an answer
+    await interrupt_import(engine, campaign, COLUMNS + unjudged + "A5,W5,v0,v1,70,30,,\n")
+    async with engine.begin() as connection:
+        await revert_unanswered_to_draft_or_refuse(connection, campaign.slug)
+    await continuation(engine).continue_imports()
+    assert await fetch_value(engine, COUNT_RESPONSES) == 0
     assert await fetch_value(engine, COUNT_FILES) == 0
 
 

@@ -201,7 +201,13 @@ async def list_campaigns(
     return Campaigns(campaigns=[CampaignSchema.from_row(row, base) for row in rows if chosen.shows_campaign(row)])
 
 
-@router.post("", status_code=201)
+@router.post(
+    "",
+    status_code=201,
+    responses=openapi_description_of_refusals(
+        {422: "`address_without_tls`, or `invalid`; `details.fields` names each field"}
+    ),
+)
 async def create_campaign(
     request: Request, connection: Transaction, now: Now, settings: CampaignSettings
 ) -> CampaignSchema:
@@ -240,7 +246,8 @@ Changes = Annotated[
 @router.patch(
     "/{slug}",
     responses=openapi_description_of_refusals(
-        CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `only_more`", 422: "`comparisons_wrong`, `nothing_compared`"}
+        CAMPAIGN_NOT_FOUND
+        | {409: "`not_a_draft`, `only_more`", 422: "`comparisons_wrong`, `nothing_compared`, `address_without_tls`"}
     ),
 )
 async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> CampaignWithNotes:
