@@ -3,11 +3,11 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, get_args
+from typing import Any, BinaryIO
 
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -26,7 +26,7 @@ from app.campaigns.launch import load_launch_notes
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
 from app.campaigns.totals import sentences_on_totals
-from app.cli.answers_preview import print_preview_of_responses
+from app.cli.answer_files import print_preview_of_responses, with_answer_file_options
 from app.cli.conditions import print_use_of_square
 from app.cli.interrupts import STOPPED_TEXT
 from app.cli.items import items_group
@@ -113,7 +113,9 @@ def create_campaign_draft(
         row = create_draft_from_file(path, table, options)
     else:
         settings = validated_settings_after_overrides({}, settings_file, options)
-        row = run_in_transaction(partial(lifecycle.create_draft_campaign, settings=settings, now=current_utc_time()))
+        row = run_in_transaction(
+            partial(lifecycle.create_draft_campaign_or_refuse, settings=settings, now=current_utc_time())
+        )
     click.echo(row.slug)
     if advice := hints.advice_to_use_better_rule_or_empty(row):
         click.echo(advice, err=True)  # the slug alone is what scripts read
@@ -221,7 +223,7 @@ def print_campaign_state(slug: str, *, as_json: bool) -> None:
     arm.
     """
     row = run_in_transaction(partial(summaries.load_campaign_with_progress_or_refuse, slug=slug))
-    settings = lifecycle.unchecked_settings_of_campaign(row).model_dump()
+    settings = lifecycle.unchecked_settings_with_deliverable_emails(row).model_dump()
     addresses = annotator_url_by_platform(
         *annotator_link_base_url_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key),
         platforms_offered_for_experiments() if row.experiment_key else platforms_of_campaign(settings),
@@ -331,20 +333,6 @@ def import_progress_bar_by_bytes(file: BinaryIO) -> Iterator[ReportRowCount]:
     """Show a progress bar by bytes, since the number of rows is unknown."""
     with progress_bar_at_terminal(os.fstat(file.fileno()).st_size, "Importing") as update_bar:
         yield lambda _rows: update_bar(file.tell())
-
-
-def with_answer_file_options(command: Callable[..., None]) -> Callable[..., None]:
-    for name, field in reversed(AnswerFileOptions.model_fields.items()):
-        choices = [choice for choice in get_args(field.annotation) if choice]
-        option = click.option(
-            f"--{name.replace('_', '-')}",
-            type=click.Choice(choices) if choices else str,
-            default=field.default or None,
-            show_default=bool(field.default),
-            help=field.description,
-        )
-        command = option(command)
-    return command
 
 
 @campaign.command("import-responses")

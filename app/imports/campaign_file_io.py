@@ -39,12 +39,14 @@ async def create_draft_from_campaign_file(
 ) -> Campaign:
     """Create a draft with the items that the file brings, or with those of the table that came with it.
 
-    Closes the table. Raises what `create_draft_campaign` and the import of items raise, and `Invalid`
+    Closes the table. Raises what `create_draft_campaign_or_refuse` and the import of items raise, and `Invalid`
     (`items_not_sent`) if the file names a table that did not come, or if there are media files and no items. The caller
     must not commit its transaction then.
     """
     with nullcontext() if sent.table is None else sent.table.file:
-        campaign = await lifecycle.create_draft_campaign(connection, sent.parsed_file.content.settings, now=now)
+        campaign = await lifecycle.create_draft_campaign_or_refuse(
+            connection, sent.parsed_file.content.settings, now=now
+        )
         if named_reader := items_file_name_with_reader_or_none(sent, max_mb):
             file_name, read_items = named_reader
             items_of_file = sent.parsed_file.content.items or ItemsOfFile.model_construct()
@@ -149,7 +151,9 @@ async def build_campaign_yaml_or_zip(connection: AsyncConnection, slug: str, *, 
         await load_items_for_campaign_file_or_refuse_many(connection, campaign) if with_items else WrittenItems()
     )
     text = await asyncio.to_thread(
-        format_campaign_yaml_or_refuse_size, lifecycle.unchecked_settings_of_campaign(campaign), written_items
+        format_campaign_yaml_or_refuse_size,
+        lifecycle.unchecked_settings_with_deliverable_emails(campaign),
+        written_items,
     )
     media_names = (
         written_items.media_names

@@ -256,7 +256,7 @@ async def content(engine, campaign):
     """The settings of a campaign and its items."""
     of_it = f"WHERE campaign_id = {campaign.id} ORDER BY number"
     rows = await fetch_rows(engine, f"SELECT external_id, shown, fields, prior FROM items {of_it}")
-    return lifecycle.unchecked_settings_of_campaign(campaign).model_dump(exclude={"name"}), rows
+    return lifecycle.unchecked_settings_with_deliverable_emails(campaign).model_dump(exclude={"name"}), rows
 
 
 async def test_the_study_with_everything_of_the_docs_can_be_launched_as_it_stands(engine):

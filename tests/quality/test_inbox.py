@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.database.session import begin_driver_transaction
+from app.database.session import borrow_driver_in_transaction
 from app.errors import Invalid, NotFound
 from app.quality.bulk_decisions import apply_bulk_decision_and_return_outcome
 from app.quality.inbox import (
@@ -86,7 +86,7 @@ async def test_a_decision_that_does_not_apply_changes_nothing(engine, researcher
 @pytest.mark.parametrize("action", ["hold", "exclude"])
 async def test_an_annotator_who_is_erased_meanwhile_is_left_and_the_others_are_decided(engine, action):
     campaign, _, _ = await answer_hits(engine, people=2)
-    async with begin_driver_transaction(engine) as erasing:
+    async with borrow_driver_in_transaction(engine) as erasing:
         await erasing.execute("SELECT FROM annotators WHERE id = (SELECT min(id) FROM annotators) FOR UPDATE")
         deciding = asyncio.create_task(
             apply_bulk_decision_and_return_outcome(

@@ -144,7 +144,7 @@ class CampaignSchema(BaseModel):
     def from_row(cls, row: Any, server_url: str) -> Self:
         """Return the campaign of a row of `summaries.load_campaigns_with_progress`."""
         value_schema = ValueSchema.from_design(row.criteria[0].design)
-        settings = lifecycle.unchecked_settings_of_campaign(row)
+        settings = lifecycle.unchecked_settings_with_deliverable_emails(row)
         link_by_platform = annotator_url_by_platform(
             *annotator_link_base_url_and_key(server_url, row.link_key, row.experiment_key),
             platforms_offered_for_experiments() if row.experiment_key else platforms_of_campaign(dict(settings)),
@@ -212,7 +212,7 @@ async def create_campaign(
     request: Request, connection: Transaction, now: Now, settings: CampaignSettings
 ) -> CampaignSchema:
     """Create a draft. Its slug is made from its name."""
-    row = await lifecycle.create_draft_campaign(connection, settings, now=now)
+    row = await lifecycle.create_draft_campaign_or_refuse(connection, settings, now=now)
     return await load_campaign_schema(request, connection, row.slug)
 
 

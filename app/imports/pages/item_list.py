@@ -22,7 +22,7 @@ from app.campaigns.known_answers import (
     KnownAnswersChoice,
     load_known_answers_offers,
 )
-from app.campaigns.lifecycle import require_draft, unchecked_settings_of_campaign
+from app.campaigns.lifecycle import require_draft, unchecked_settings_with_deliverable_emails
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.step_page import expected_answer_inputs_of_criteria
 from app.designs.campaign import Campaign
@@ -130,7 +130,9 @@ async def item_table_template_context(
         "hint_that_hits_cannot_show_checks_or_empty": hint_that_hits_cannot_show_checks_or_empty(campaign),
         "min_gold": MIN_GOLD_ITEMS,
         "expectation_columns": [expectation_column_names(name) for name in campaign.criterion_names or [""]],
-        "expected_answer_inputs": expected_answer_inputs_of_criteria(unchecked_settings_of_campaign(campaign)),
+        "expected_answer_inputs": expected_answer_inputs_of_criteria(
+            unchecked_settings_with_deliverable_emails(campaign)
+        ),
         "known_answers": await load_known_answers_offers(connection, campaign),
         "default_tolerance": default_tolerance_cell_or_empty(campaign.design),
         "kind": CONTENT_KINDS[campaign.content],
