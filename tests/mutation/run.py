@@ -38,7 +38,10 @@ class Room:
 
 ROOMS = {
     "inference": Room(("app/inference",), ("tests/inference",), is_pure=True),
-    "serving": Room(("app/annotation/hits", "app/record"), ("tests/annotation/hits", "tests/record", "tests/api")),
+    "serving": Room(
+        ("app/annotation/hits", "app/record"),
+        ("tests/annotation/hits", "tests/record", "tests/annotation/onboarding", "tests/api"),
+    ),
     "quality": Room(
         ("app/quality",),
         (

@@ -9,6 +9,7 @@ import pytest
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
 from app.quality import peer_agreement
+from app.quality.annotators import load_annotator_lines, load_value_histogram_by_annotator
 from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons, sample_judgments_and_count_their_items
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.annotation.hits.criteria import NAMES, create_campaign_with_criteria, submit_by_criterion
@@ -87,11 +88,15 @@ async def test_answers_that_do_not_count_are_compared_with_nobody(engine):
     assert {*before.by_annotator} - {*after.by_annotator} == {out}
 
 
-async def test_of_places_in_an_order_there_is_no_bias(engine):
+async def test_of_places_in_an_order_there_is_no_bias_and_no_histogram(engine):
     campaign = await create_answered_campaign(engine, design="ranking")
     found = (await compare(engine, campaign)).by_annotator.values()
     assert len(found) == 6
     assert all(one.reliability is None and one.bias is None for one in found)
+    async with engine.connect() as connection:
+        lines = await load_annotator_lines(connection, campaign, limit=1)
+        number = lines[0].id
+        assert await load_value_histogram_by_annotator(connection, campaign, [number]) == {}
 
 
 async def test_of_many_answers_the_comparison_is_made_beside_the_server_and_kept(engine, monkeypatch):
