@@ -101,8 +101,8 @@ async def test_no_one_meets_more_gold_items_than_tasks(engine, researcher):
 
 
 async def test_a_limit_of_tasks_tells_how_many_people_to_recruit(engine):
-    # A person brings 9 judgments in 2 tasks, so 600 need 66.7, so 67 people. If no one judges an item twice, at most 10
-    # people come after the others, of whom 590 / 9 is 65.6, so 66: 76 people at most.
+    # A person brings 9 judgments in 2 tasks, so 600 need 66.7, so 67 people. If no one judges an item twice, the last
+    # 10 judgments may need 10 people. The others need 590 / 9, so 66 people: 76 in all.
     people = (await totals_of(engine, await study(engine))).people
     assert (people.at_least, people.at_most, people.range_text) == (67, 76, "67 to 76")
     assert (people.tasks, people.minutes, people.reward) == (2, 6, 1.0)
