@@ -75,7 +75,7 @@ def _validate_issuer(address: str) -> str:
     return address
 
 
-def _validate_service_url(address: str) -> str:
+def _secure_service_url_without_final_slash_or_raise(address: str) -> str:
     parts = urlsplit(_validate_public_url(address))
     if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
         raise ValueError(f"'{address}' needs https://: it gets tokens that can spend money")
@@ -233,7 +233,7 @@ class Settings(BaseSettings):
     mturk_submit_origins: OriginsSetting = Field(
         (), description="Origins that a HIT may be posted back to, in addition to MTurk's two; comma-separated."
     )
-    prolific_api_url: Annotated[str, AfterValidator(_validate_service_url)] = Field(
+    prolific_api_url: Annotated[str, AfterValidator(_secure_service_url_without_final_slash_or_raise)] = Field(
         "https://api.prolific.com/api/v1",
         description="Address of Prolific’s API, which gets the tokens that researchers enter.",
     )

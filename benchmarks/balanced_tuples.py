@@ -26,7 +26,9 @@ def count_repeated_pairs(rule_name: str, items: int, annotators: int, seed: int)
     pairs: Counter[frozenset[int]] = Counter()
     for _ in range(items * JUDGMENTS_PER_ITEM // SIZE):
         own = seen[int(rng.integers(annotators))]
-        draw = index.draw_hit_or_none(SIZE, seen=own, full=set(), leading=set(), allow_seen=False, rng=rng)
+        draw = index.draw_hit_or_none(
+            SIZE, seen=own, full=set(), leaders_to_avoid=set(), seen_as_last_resort=False, rng=rng
+        )
         if draw is None:
             continue
         own.update(draw.items)

@@ -17,7 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.hits.finish_check import FINISH_CHECK
-from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign
+from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign_or_refuse
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.summaries import load_campaigns_with_progress
 from app.database import embedded
@@ -67,7 +67,7 @@ async def create_campaigns(engine: AsyncEngine, campaign_count: int, item_count:
     for k in range(campaign_count):
         async with engine.begin() as connection:
             settings = CampaignSettings(name=f"Verbs {k}", question="How frequent?", judgments_per_item=3)
-            draft = await create_draft_campaign(connection, settings, now=NOW)
+            draft = await create_draft_campaign_or_refuse(connection, settings, now=NOW)
             await connection.execute(ITEMS, {"campaign": draft.id, "items": item_count})
             campaigns.append(await change_campaign_status_or_refuse(connection, draft.slug, "launch", now=NOW))
             await connection.execute(ANSWER_ALL, {"campaign": draft.id, "items": item_count, "open": OPEN_ITEMS})

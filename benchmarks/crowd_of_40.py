@@ -137,7 +137,7 @@ async def begun(app: FastAPI, name: str, file: str, **settings: Any) -> Any:
         | settings
     )
     async with app.state.database.begin() as connection:
-        draft = await lifecycle.create_draft_campaign(connection, chosen, now=BEGIN)
+        draft = await lifecycle.create_draft_campaign_or_refuse(connection, chosen, now=BEGIN)
         await items.import_items_and_return_receipt(
             connection, draft.slug, io.BytesIO(file.encode()), "items.csv", max_mb=1
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign
+from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign_or_refuse
 from app.campaigns.settings import CampaignSettings
 from app.dashboard.live import LiveDashboards
 from app.database import embedded
@@ -37,7 +37,7 @@ async def watch(url: str, hits: int, seconds: int) -> None:
     now = datetime.now(UTC)
     settings = CampaignSettings(name="Watched", question="How much?", judgments_per_item=10_000)
     async with engine.begin() as connection:
-        campaign = await create_draft_campaign(connection, settings, now=now)
+        campaign = await create_draft_campaign_or_refuse(connection, settings, now=now)
         await import_items_and_return_receipt(
             connection, campaign.slug, io.BytesIO(items_file(ITEMS)), "items.csv", max_mb=64
         )

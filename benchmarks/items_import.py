@@ -13,7 +13,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.campaigns.lifecycle import create_draft_campaign
+from app.campaigns.lifecycle import create_draft_campaign_or_refuse
 from app.campaigns.settings import CampaignSettings
 from app.database import embedded
 from app.database.migrate import upgrade_schema
@@ -51,7 +51,7 @@ async def import_file(url: str, path: Path, count: int) -> None:
     engine = create_engine(url, pool_size=2)
     settings = CampaignSettings(name="Large", question="How much?")
     async with engine.begin() as connection:
-        campaign = await create_draft_campaign(connection, settings, now=NOW)
+        campaign = await create_draft_campaign_or_refuse(connection, settings, now=NOW)
     memory_before = memory_now_mb()
     usage, wall = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     with path.open("rb") as file:

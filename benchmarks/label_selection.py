@@ -55,7 +55,9 @@ def asked(rule: str, truth: npt.NDArray[np.int64], chance: Counts, seed: int) ->
         if rule == "uniform":
             item = int(rng.choice(np.flatnonzero(judgments == judgments.min())))
         else:
-            draw = index.draw_hit_or_none(1, seen=set(), full=set(), leading=set(), allow_seen=True, rng=rng)
+            draw = index.draw_hit_or_none(
+                1, seen=set(), full=set(), leaders_to_avoid=set(), seen_as_last_resort=True, rng=rng
+            )
             assert draw is not None
             item = draw.leader
         states[item, rng.choice(CLASSES, p=chance[item])] += 1.0

@@ -50,7 +50,7 @@ async def campaign_with(engine: AsyncEngine, open_hits: int, *, free: int, judgm
     """A campaign of so many judgments per item, whose items others hold but for so many."""
     settings = CampaignSettings(name="Open", question="How much?", items_per_hit=N, judgments_per_item=judgments)
     async with engine.begin() as connection:
-        campaign = await lifecycle.create_draft_campaign(connection, settings, now=NOW)
+        campaign = await lifecycle.create_draft_campaign_or_refuse(connection, settings, now=NOW)
         rows = [
             {"campaign_id": campaign.id, "number": k, "external_id": str(k), "shown": f"item {k}", "fields": {}}
             for k in range(N * open_hits + free)

@@ -210,7 +210,7 @@ def draw_and_learn(index: Index, items: int, rng: np.random.Generator) -> tuple[
     """Nanoseconds of this thread for a draw, and for learning its answer."""
     seen: set[int] = set(rng.integers(items, size=min(50, items // 4)).tolist())
     start = time.thread_time_ns()
-    draw = index.draw_hit_or_none(2, seen=seen, full=set(), leading=set(), allow_seen=True, rng=rng)
+    draw = index.draw_hit_or_none(2, seen=seen, full=set(), leaders_to_avoid=set(), seen_as_last_resort=True, rng=rng)
     drawn = time.thread_time_ns()
     assert draw is not None
     index.learn_comparisons_of_hit(draw.items, rng.permutation(2).tolist(), tie_margin=0, ties=True)  # type: ignore[attr-defined]

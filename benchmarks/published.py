@@ -35,7 +35,7 @@ async def imported(engine: AsyncEngine, campaign: published.Campaign) -> tuple[s
     settings = CampaignSettings.model_validate(campaign.settings)
     shown = io.BytesIO(published.as_csv(campaign.columns, campaign.items).encode())
     async with engine.begin() as connection:
-        slug = (await lifecycle.create_draft_campaign(connection, settings, now=now)).slug
+        slug = (await lifecycle.create_draft_campaign_or_refuse(connection, settings, now=now)).slug
         await items.import_items_and_return_receipt(connection, slug, shown, "items.csv", max_mb=MOST_MB)
         await lifecycle.change_campaign_status_or_refuse(connection, slug, "launch", now=now)
         await lifecycle.change_campaign_status_or_refuse(connection, slug, "pause", now=now)

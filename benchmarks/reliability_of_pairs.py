@@ -16,7 +16,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.preferences import bradley_terry
-from app.inference.preferences.scale_reliability import scale_separation, split_half_by_annotators
+from app.inference.preferences.scale_reliability import correlate_scores_of_annotator_halves_or_raise, scale_separation
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.campaign import SimulatedCampaign
@@ -84,7 +84,7 @@ def measure_run(rule_name: str, spread: float, judgments_per_item: int, seed: in
     truth = spread * rng.standard_normal(ITEMS)
     pairs = draw_pairs(rule_name, truth, judgments_per_item, rng)
     fit = bradley_terry.fit(pairs.first, pairs.second, pairs.outcomes, n_items=ITEMS)
-    halves = split_half_by_annotators(
+    halves = correlate_scores_of_annotator_halves_or_raise(
         pairs.first, pairs.second, pairs.outcomes, pairs.annotators, n_items=ITEMS, splits=SPLITS, rng=rng
     )
     judged = np.isfinite(fit.score)

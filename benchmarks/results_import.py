@@ -18,7 +18,7 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign
+from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign_or_refuse
 from app.campaigns.settings import CampaignSettings
 from app.database import embedded
 from app.database.migrate import upgrade_schema
@@ -81,7 +81,7 @@ async def export_responses(engine: AsyncEngine, slug: str) -> None:
 async def measure(engine: AsyncEngine, item_count: int, hit_count: int, law: str) -> None:
     settings = CampaignSettings(name="Large", question="How much?", judgments_per_item=10_000, update_law=law)
     async with engine.begin() as connection:
-        campaign = await create_draft_campaign(connection, settings, now=NOW)
+        campaign = await create_draft_campaign_or_refuse(connection, settings, now=NOW)
     with Measurement(f"import of {item_count:,} items", item_count):
         async with engine.begin() as connection:
             await import_items_and_return_receipt(

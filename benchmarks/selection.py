@@ -74,9 +74,9 @@ def measure(items: int, rule: AlgorithmOne, draws: int = 2000) -> None:
         around = {
             "seen": set(rng.integers(items, size=seen).tolist()),
             "full": index.full_items(dict.fromkeys((item for hit in open_hits for item in hit.items), 1)),
-            "leading": {hit.leader for hit in open_hits},
+            "leaders_to_avoid": {hit.leader for hit in open_hits},
         }
-        took, hit = timed(index.draw_hit_or_none, N, **around, allow_seen=True, rng=rng)
+        took, hit = timed(index.draw_hit_or_none, N, **around, seen_as_last_resort=True, rng=rng)
         assert hit is not None
         draw_times.append(took)
         open_hits.append(hit)

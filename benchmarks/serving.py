@@ -245,7 +245,7 @@ async def prepare(
     chosen = CampaignSettings.model_validate({**usual, **settings})
     worker_tokens = WorkerTokens(SECRET, hours=1)
     async with engine_on(url) as engine, engine.begin() as connection:
-        campaign = await lifecycle.create_draft_campaign(connection, chosen, now=NOW)
+        campaign = await lifecycle.create_draft_campaign_or_refuse(connection, chosen, now=NOW)
         rows = [
             {"campaign_id": campaign.id, "number": i, "external_id": str(i), "shown": f"item {i}", "fields": {}}
             for i in range(items)

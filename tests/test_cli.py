@@ -232,6 +232,14 @@ def test_a_template_and_replace_are_passed_on(easel, files):
     assert "v0,to verb 0,verb 0," in easel("export", "verbs", "items").output
 
 
+def test_lines_of_a_txt_file_are_items_and_other_lines_with_an_option(easel, tmp_path):
+    easel("campaign", "create", "--name", "Verbs", "--question", "Q?")
+    for name, options in (("a.txt", ()), ("a.csv", ("--replace", "--read-as", "lines"))):
+        (tmp_path / name).write_text("Send it.\nPlease, send it\n")
+        told = easel("campaign", "import", "verbs", tmp_path / name, *options).output
+        assert told.startswith("Imported 2 items. The file has 2 rows in 2 lines.\nEvery line is one text."), name
+
+
 def test_a_sheet_of_a_workbook_is_imported(easel, tmp_path):
     easel("campaign", "create", "--name", "Verbs", "--question", "Q?")
     workbook = tmp_path / "items.xlsx"
@@ -357,7 +365,7 @@ def test_a_platform_that_loses_its_link_is_named(easel, running):
 
 def test_what_a_goal_will_cost_is_said(easel, running):
     refused = easel("plan", running)
-    assert (refused.exit_code, "has no goal" in refused.output) == (1, True)
+    assert (refused.exit_code, "nothing to plan" in refused.output) == (1, True)
     easel("campaign", "edit", running, "--goal", "intervals", "--goal-width", 25)
     goal, needed, supposed = easel("plan", running, "--runs", 2).output.splitlines()
     assert easel("campaign", "edit", running, "--goal", "best", "--goal-within", 40).output.endswith(BETTER)

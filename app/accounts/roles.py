@@ -188,7 +188,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         ),
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/items/{act}"
-            for act in ("checks", "chosen", "gold", "known-answers", "one", "text", "unmark")
+            for act in ("checks", "chosen", "gold", "known-answers", "one", "show-checks", "text", "unmark")
         ),
         f"GET {CAMPAIGN_PAGES_PATH}/items/text",
         *(

@@ -139,7 +139,9 @@ def repeated_pair_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Ite
     """Return how well annotators repeat their own preferences between two items."""
     try:
         first, second, outcomes, hits = preference_pair_columns(answers)
-        retest_pairs = retest.compare_repeated_pairs(first, second, outcomes, answers.annotator_index_of_each_hit[hits])
+        retest_pairs = retest.compare_repeated_pair_judgments_with_previous(
+            first, second, outcomes, answers.annotator_index_of_each_hit[hits]
+        )
     except Inestimable as reason:
         return inestimable_row_and_no_notes("pairs_again", "Repeated pairs", "repeats", reason)
     measures = (

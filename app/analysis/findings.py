@@ -125,7 +125,7 @@ def finding_about_agreement_or_none(table: ResultTable) -> Finding | None:
     return Finding("agreement", "Agreement", table.verdict, "agreement") if table.verdict else None
 
 
-def finding_about_doubtful_annotators_or_none(table: ResultTable, answers: Answers) -> Finding | None:
+def finding_about_annotator_reliability_or_none(table: ResultTable, answers: Answers) -> Finding | None:
     """Return a finding that names unreliable annotators and says how alpha changes without them, or None."""
     columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
     if "reliability" not in columns:

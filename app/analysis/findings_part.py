@@ -23,7 +23,7 @@ DescribeTable = Callable[[ResultTable, Answers], Finding | None]
 FINDINGS_OF_TABLES: dict[str, DescribeTable] = {
     "systems": lambda table, _answers: findings.finding_about_systems_or_none(table),
     "agreement": lambda table, _answers: findings.finding_about_agreement_or_none(table),
-    "annotators": findings.finding_about_doubtful_annotators_or_none,
+    "annotators": findings.finding_about_annotator_reliability_or_none,
     "groups": lambda table, _answers: findings.finding_about_groups_or_none(table),
 }
 

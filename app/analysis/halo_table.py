@@ -75,7 +75,7 @@ def build_halo_table(answers: Answers, _options: Options) -> ResultTable:
         raise Inestimable(sentence, code="one_criterion")
     compared_judgments, item_groups = compared_judgment_indices_and_groups(answers)
     criterion_pairs = [
-        correlation_and_halo_of_two_criteria(answers, two, compared_judgments, item_groups)
+        criterion_pair_with_correlation_and_halo(answers, two, compared_judgments, item_groups)
         for two in combinations(answers.scores_by_criterion, 2)
     ]
     rows = [
@@ -94,7 +94,7 @@ def build_halo_table(answers: Answers, _options: Options) -> ResultTable:
     return ResultTable(HALO_COLUMNS, rows, tuple(dict.fromkeys(notes)), sentence_on_halo_or_empty(criterion_pairs))
 
 
-def correlation_and_halo_of_two_criteria(
+def criterion_pair_with_correlation_and_halo(
     answers: Answers, criterion_names: tuple[str, str], compared_judgments: Integers, item_groups: Integers
 ) -> CriterionPair:
     scores, other_scores = (answers.scores_by_criterion[name] for name in criterion_names)

@@ -15,8 +15,8 @@ from app.inference.preferences.scale_reliability import (
     DEFAULT_SPLITS,
     SplitHalves,
     best_worst_split_halves_within_tuples,
+    correlate_scores_of_annotator_halves_or_raise,
     scale_separation,
-    split_half_by_annotators,
 )
 
 MIN_SPLITS = 10
@@ -94,7 +94,7 @@ def annotator_split_half_rows(answers: Answers, pairs: PairColumns) -> list[Reli
     return split_half_rows(
         ("split_half", "Split halves of the annotators", HALVES_TEXT),
         ("split_half_full", "Split halves, for all annotators", ALL_ANNOTATORS_TEXT),
-        lambda: split_half_by_annotators(
+        lambda: correlate_scores_of_annotator_halves_or_raise(
             *(first, second, outcomes, answers.annotator_index_of_each_hit[hits]),
             n_items=answers.n_items,
             splits=choose_split_count(answers.n_items, len(first)),

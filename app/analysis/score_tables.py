@@ -36,7 +36,9 @@ def build_method_score_table(answers: Answers, scores: Scores) -> ResultTable:
     )
 
 
-def build_comparison_table(answers: Answers, comparison: Comparison, title: str, other_title: str) -> ResultTable:
+def build_table_of_item_scores_by_two_methods(
+    answers: Answers, comparison: Comparison, title: str, other_title: str
+) -> ResultTable:
     """Return one row per item: score and interval by both methods, under their titles."""
     columns = (
         *SCORE_ITEM_COLUMNS,

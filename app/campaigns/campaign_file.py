@@ -72,7 +72,7 @@ class ItemsOfFile(BaseModel):
     )
     file: RequiredLine | None = Field(
         default=None,
-        description="Name of a CSV, TSV, JSON or XLSX file in the folder of this file, or in one below it.",
+        description="Name of a CSV, TSV, TXT, JSON or XLSX file in the folder of this file, or in one below it.",
     )
     encoding: RequiredLine | None = Field(
         default=None, description="Encoding of that file if it is not Unicode, such as `windows-1252`."
@@ -82,6 +82,14 @@ class ItemsOfFile(BaseModel):
     )
     sheet: RequiredLine | None = Field(
         default=None, description="Sheet to read if it is an Excel workbook. Default: the first one that has content."
+    )
+    read_as: Literal["auto", "table", "lines"] | None = Field(
+        default=None,
+        description=(
+            "`table` if its first row names the columns, `lines` if every line is a text. Default: `lines` for a file "
+            "named .txt without columns, and the first line of another table with a single column is an item unless "
+            "it is a known name such as `text`."
+        ),
     )
     rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_ITEMS_IN_CAMPAIGN_FILE)] | None = Field(
         default=None,

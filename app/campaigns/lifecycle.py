@@ -94,7 +94,7 @@ def slugify_campaign_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", ascii_name).strip("-")[:MAX_SLUG_CHARACTERS].strip("-") or "campaign"
 
 
-async def create_draft_campaign(
+async def create_draft_campaign_or_refuse(
     connection: AsyncConnection,
     settings: CampaignSettings,
     *,
@@ -148,7 +148,7 @@ async def create_copy_of_campaign(
     Raises `NotFound` (`campaign_not_found`).
     """
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    settings = unchecked_settings_of_campaign(campaign)
+    settings = unchecked_settings_with_deliverable_emails(campaign)
     # The launch stored the law's default prior. Drop it: the copy may get a law with another default.
     default_prior = list(campaign.law.family.default_prior)
     await lock_campaign_creation(connection)
@@ -156,7 +156,7 @@ async def create_copy_of_campaign(
     if not is_rehearsal:
         name = await find_free_copy_name(connection, settings.name, access)
     changes = {"name": name, "prior": None if settings.prior == default_prior else settings.prior}
-    copied_campaign = await create_draft_campaign(
+    copied_campaign = await create_draft_campaign_or_refuse(
         connection, settings.model_copy(update=changes), now=now, original=campaign, is_rehearsal=is_rehearsal
     )
     for statement in (*COPY_CAMPAIGN_CONTENT, UPDATE_HAS_CHECKS_OF_COPY):
@@ -226,7 +226,7 @@ async def lock_campaign_creation(connection: AsyncConnection) -> None:
     await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('campaigns.slug'))"))
 
 
-def unchecked_settings_of_campaign(campaign: Campaign) -> CampaignSettings:
+def unchecked_settings_with_deliverable_emails(campaign: Campaign) -> CampaignSettings:
     """Return the settings of a campaign, unchecked: they were checked when they were stored."""
     columns = campaign.column_values_of_campaign()
     values = {name: columns[name] for name in CampaignSettings.model_fields}

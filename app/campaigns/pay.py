@@ -38,7 +38,7 @@ class HourlyPay:
         return cls(amount, minimums)
 
 
-def minimum_hourly_pay_by_platform() -> dict[str, dict[str, float]]:
+def minimum_hourly_pay_by_platform_and_currency() -> dict[str, dict[str, float]]:
     """Return the least pay per hour by the title of the platform and the currency, for scripts."""
     return {
         platform.title: dict(platform.minimum_hourly_pay)

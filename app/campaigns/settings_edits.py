@@ -17,7 +17,7 @@ from app.campaigns.lifecycle import (
     campaign_of_unsaved_settings,
     lock_and_load_campaign_or_refuse,
     require_draft,
-    unchecked_settings_of_campaign,
+    unchecked_settings_with_deliverable_emails,
 )
 from app.campaigns.referenced_campaigns import refuse_campaigns_out_of_reach
 from app.campaigns.settings import CampaignSettings
@@ -67,7 +67,7 @@ async def store_changed_settings_or_refuse(
 
     """
     campaign = await lock_and_load_campaign_or_refuse(connection, slug)
-    old_settings = unchecked_settings_of_campaign(campaign)
+    old_settings = unchecked_settings_with_deliverable_emails(campaign)
     new_settings = change_settings(old_settings)
     if campaign.status != "draft":
         refuse_changes_fixed_by_launch(campaign, old_settings, new_settings)

@@ -63,12 +63,7 @@ def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
         campaign, visit_preview.preview_platform_or_first(campaign, "")
     )
     visit_pages = {one.name: visit_preview.capitalized_step_name(one) for one in visit_steps}
-    return SetupRail(steps, totals_of_unretired_items(campaign), visit_pages)
-
-
-def totals_of_unretired_items(campaign: CampaignOnPage) -> CampaignTotals:
-    """Return the totals of the items that annotators are asked about."""
-    return CampaignTotals.from_campaign(campaign, campaign.item_count - campaign.retired_count)
+    return SetupRail(steps, CampaignTotals.from_campaign(campaign), visit_pages)
 
 
 def step_url(slug: str, step: StepName) -> str:

@@ -16,7 +16,7 @@ from app.campaigns.item_list import count_checks_by_kind
 from app.campaigns.known_answers import load_known_answers_offers
 from app.campaigns.need_cards import CUSTOM_NEED_TEXT, NeedForm
 from app.campaigns.needs import NEED_BY_NAME, form_values_of_chosen_need_or_refuse, name_of_need_of_settings
-from app.campaigns.pay import HourlyPay, minimum_hourly_pay_by_platform
+from app.campaigns.pay import HourlyPay, minimum_hourly_pay_by_platform_and_currency
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.starter_questions import load_starter_question_or_refuse
 from app.campaigns.visit_reading import readable_visit_tables
@@ -136,7 +136,7 @@ class StepPage:
             "pay_section": form_sections.PAY_SECTION,
             "hourly_pay": HourlyPay.from_campaign(campaign) if campaign else None,
             "panel_presets": PANEL_PRESETS,
-            "hourly_minimums": minimum_hourly_pay_by_platform(),
+            "hourly_minimums": minimum_hourly_pay_by_platform_and_currency(),
             "starter_question": load_starter_question_or_refuse(self.template_name) if self.template_name else None,
         }
 
@@ -152,7 +152,7 @@ class StepPage:
             "chosen_law": self.settings.update_law,
             "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
             "max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS,
-            "practice_answers": practice_answer_inputs_of_criteria(self.settings)
+            "expected_answer_inputs": expected_answer_inputs_of_criteria(self.settings)
             if self.step == STEP_BY_SETTING["training"]
             else [],
             "readable_tables": readable_visit_tables(self.settings)
@@ -190,7 +190,7 @@ def no_goal_or_checks_reason_by_field(campaign: Campaign) -> dict[str, str]:
     }
 
 
-def practice_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[str, Any]]:
+def expected_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[str, Any]]:
     """Return, for each criterion, the labels or the value range of its expected-answer input."""
     criteria = {one["name"]: dict(one) for one in settings.criteria}
     return [

@@ -10,16 +10,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.accounts import members
 from app.accounts.access import SHARING_CAMPAIGN_ID, Access, visible_campaigns_sql_condition
 from app.accounts.roles import SEE_CAMPAIGN
-from app.database.campaign import HAS_PEOPLE_COLUMN, number_of_items_sql, retired_count_sql
+from app.database.campaign import HAS_PEOPLE_COLUMN, check_count_sql, number_of_items_sql, retired_count_sql
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns, current_posteriors
 from app.designs.campaign import Campaign
-from app.record.campaign import fetch_campaign_or_refuse, fetch_campaign_row_or_refuse
+from app.record.campaign import CountedCampaign, fetch_campaign_or_refuse, fetch_campaign_row_or_refuse
 from app.record.judgment_count import count_judgments_by_campaign
 
 
 @dataclass(frozen=True, kw_only=True)
-class CampaignWithProgress(Campaign):
+class CampaignWithProgress(CountedCampaign):
     """A campaign with its number of items, and of judgments of the drawn items.
 
     Attributes:
@@ -30,8 +30,6 @@ class CampaignWithProgress(Campaign):
 
     """
 
-    item_count: int
-    retired_count: int
     judgments_taken: int
     judgments_wanted: int
     experiment: str | None
@@ -113,6 +111,7 @@ def campaigns_with_progress_query() -> Select[Any]:
         campaigns,
         item_total.label("item_count"),
         retired_count_sql(campaigns.c.id).label("retired_count"),
+        check_count_sql(campaigns.c.id).label("check_count"),
         judgments_wanted.label("judgments_wanted"),
         experiment_arms.c.experiment,
         experiment_arms.c.arm,

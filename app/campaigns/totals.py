@@ -1,9 +1,61 @@
-"""Totals of a campaign: items, judgments, tasks, hours and money, as far as the settings say."""
+"""Totals of a campaign: items, judgments, tasks, hours, money and people, as far as the settings say. Pure."""
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Self
 
+import numpy as np
+from scipy.special import bdtrc
+
 from app.designs.campaign import Campaign
+from app.errors import pluralize
+from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show_checks_or_empty
+from app.quality.rule_reach import largest_workload_of_one_annotator
+from app.record.campaign import CountedCampaign
+
+ROUNDING_DIGITS = 9  # a quotient that is whole but for rounding errors is not rounded up
+
+
+@dataclass(frozen=True)
+class PeopleNeeded:
+    """People whom a campaign with a limit of tasks per person needs, and the work of each of them.
+
+    Attributes:
+        at_least: Number of people if each of them does as many tasks as allowed.
+        at_most: Number of people if the last ones find fewer tasks, because no one judges an item twice. The same
+            number as `at_least` if nothing keeps people from the limit.
+        tasks: Tasks of one person.
+        minutes: Whole minutes of one person; None if unknown.
+        reward: Pay of one person in the campaign's currency; None if unknown.
+
+    """
+
+    at_least: int
+    at_most: int
+    tasks: int
+    minutes: int | None
+    reward: float | None
+
+    @property
+    def range_text(self) -> str:
+        """Number of people, such as "67", or "67 to 76"."""
+        return f"{self.at_least:,}" + (f" to {self.at_most:,}" if self.at_most > self.at_least else "")
+
+    @classmethod
+    def people_needed_or_none(cls, campaign: CountedCampaign) -> Self | None:
+        """Return the people needed for all judgments wanted; None without items or a limit of tasks per person."""
+        limit, judgments = int(campaign.hits_per_annotator or 0), count_planned_judgments(campaign)
+        if not limit or not judgments:
+            return None
+        judgments_per_person = limit * average_judgments_per_task(campaign, *counts_of_items_and_checks(campaign))
+        no_repeats, items = not campaign.repeat_items and not campaign.segment_count, count_drawn_items(campaign)
+        if no_repeats:
+            judgments_per_person = min(judgments_per_person, items)
+        at_least = at_most = round_up_quotient(judgments, judgments_per_person)
+        if no_repeats and judgments_per_person < items:
+            at_most = max(at_least, most_people_without_repeats(judgments, judgments_per_person, campaign))
+        pay = campaign.pay_per_hit
+        return cls(at_least, at_most, limit, minutes_of_one_person_or_none(campaign), pay * limit if pay else None)
 
 
 @dataclass(frozen=True)
@@ -11,32 +63,127 @@ class CampaignTotals:
     """Totals of a campaign in which every item gets all judgments wanted. Unknown figures are None.
 
     Attributes:
+        items: Items that annotators are asked about.
+        check_places: Places that gold and attention items take in the tasks, on average.
         hours: Hours of work.
         money: Pay of all tasks, in the campaign's currency.
+        people: People to recruit.
 
     """
 
     items: int
     judgments_per_item: int
     tasks: int
+    check_places: int
     hours: float | None
     money: float | None
+    people: PeopleNeeded | None
 
     @classmethod
-    def from_campaign(cls, campaign: Campaign, item_count: int) -> Self:
-        tasks = count_planned_tasks(campaign, item_count)
+    def from_campaign(cls, campaign: CountedCampaign) -> Self:
+        tasks = count_planned_tasks(campaign)
+        checks_per_task = average_checks_per_task(campaign, *counts_of_items_and_checks(campaign))
         minutes, pay = campaign.minutes_per_hit, campaign.pay_per_hit
         return cls(
-            item_count,
+            campaign.item_count - campaign.retired_count,
             campaign.judgments_per_item,
             tasks,
+            round(tasks * checks_per_task),
             tasks * minutes / 60 if tasks and minutes else None,
             tasks * pay if tasks and pay else None,
+            PeopleNeeded.people_needed_or_none(campaign),
         )
 
 
-def count_planned_tasks(campaign: Campaign, item_count: int) -> int:
-    """Return how many tasks give each item all judgments wanted; an item of every task takes no place of others."""
-    always_shown_count = len(campaign.design.always_shown)
-    wanted = max(0, item_count - always_shown_count) * campaign.judgments_per_item
-    return -(-wanted // (campaign.items_per_hit - always_shown_count))
+def sentences_on_totals(campaign: CountedCampaign) -> str:
+    """Return how many tasks a campaign needs, and whom to recruit if it has a limit of tasks per person."""
+    totals = CampaignTotals.from_campaign(campaign)
+    judgments, tasks = pluralize(count_planned_judgments(campaign), "judgment"), pluralize(totals.tasks, "task")
+    sentences = f"{judgments} need {tasks}"
+    if totals.check_places:
+        sentences += f", which include about {pluralize(totals.check_places, 'place')} for gold and attention items"
+    if totals.money:
+        sentences += f"; they pay {totals.money:,.2f} {campaign.currency}"
+    people = totals.people
+    return f"{sentences}." + (f" Recruit {people.range_text} people." if people else "")
+
+
+def counts_of_items_and_checks(campaign: CountedCampaign) -> tuple[int, int]:
+    """Return how many items a campaign asks about, and how many gold and attention items it has."""
+    return campaign.item_count - campaign.retired_count, campaign.check_count
+
+
+def average_checks_per_task(campaign: Campaign, item_count: int, check_count: int) -> float:
+    """Return how many places of a task gold and attention items take on average.
+
+    A share of the tasks, drawn at random, has checks, until the annotator has met all of them. If the number of tasks
+    of one person is unlimited, all tasks of that share are counted.
+
+    Args:
+        campaign: The campaign.
+        item_count: Number of items that annotators are asked about.
+        check_count: Number of gold and attention items.
+
+    """
+    if not campaign.checks_percent or reason_hits_cannot_show_checks_or_empty(campaign):
+        return 0.0
+    checks_per_hit, share = number_of_checks_per_hit(campaign), campaign.checks_percent / 100
+    max_hits_with_checks = check_count // checks_per_hit
+    max_hits = largest_workload_of_one_annotator(campaign, item_count, None).max_hits
+    if max_hits and max_hits_with_checks < max_hits:
+        # The mean of min(X, m), where X is binomial and m the most HITs with checks: the sum of P(X > k) for k below m.
+        share = float(bdtrc(np.arange(max_hits_with_checks), max_hits, share).sum()) / max_hits
+    return share * checks_per_hit if max_hits_with_checks else 0.0
+
+
+def average_judgments_per_task(campaign: Campaign, item_count: int, check_count: int) -> float:
+    """Return how many judgments of items a task brings on average: an item of every task brings none that counts, and
+    neither do gold and attention items.
+    """
+    drawn_per_task = campaign.items_per_hit - len(campaign.design.always_shown)
+    return drawn_per_task - average_checks_per_task(campaign, item_count, check_count)
+
+
+def count_planned_judgments(campaign: CountedCampaign) -> int:
+    """Return how many judgments give each item that can be drawn all judgments wanted."""
+    return count_drawn_items(campaign) * campaign.judgments_per_item
+
+
+def count_drawn_items(campaign: CountedCampaign) -> int:
+    """Return how many items are drawn for tasks: all but the retired ones and those that every task shows."""
+    return max(0, campaign.item_count - campaign.retired_count - len(campaign.design.always_shown))
+
+
+def count_planned_tasks(campaign: CountedCampaign) -> int:
+    """Return how many tasks give each item all judgments wanted."""
+    return count_tasks_of_judgments(campaign, count_planned_judgments(campaign))
+
+
+def count_tasks_of_judgments(campaign: CountedCampaign, judgment_count: int) -> int:
+    """Return how many tasks bring so many judgments on average."""
+    return round_up_quotient(
+        judgment_count, average_judgments_per_task(campaign, *counts_of_items_and_checks(campaign))
+    )
+
+
+def round_up_quotient(judgment_count: float, judgments_per_unit: float) -> int:
+    """Return how many tasks or people bring so many judgments, as a whole number."""
+    return ceil(round(judgment_count / judgments_per_unit, ROUNDING_DIGITS))
+
+
+def most_people_without_repeats(judgment_count: int, judgments_per_person: float, campaign: Campaign) -> int:
+    """Return how many people are enough if they come one after the other and no one judges an item twice.
+
+    As long as enough items are open, each person does all tasks allowed. After that, each person judges every open item
+    once, so that at most as many more people come as one item wants judgments, and these judgments are among the last.
+    """
+    per_item = campaign.judgments_per_item
+    return round_up_quotient(max(0, judgment_count - per_item), judgments_per_person) + per_item
+
+
+def minutes_of_one_person_or_none(campaign: Campaign) -> int | None:
+    """Return the whole minutes that one person works; None if the settings do not say it."""
+    minutes, limit = campaign.minutes_per_hit, campaign.hits_per_annotator
+    if campaign.recruiting_minutes:
+        return campaign.recruiting_minutes
+    return max(1, ceil(minutes * limit)) if minutes and limit else None

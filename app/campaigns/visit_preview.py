@@ -69,11 +69,18 @@ class VisitPage:
 
 
 class VisitPreviewState(InputModel):
-    """Where a participant is in a preview. `forms` are those that they have sent in the open step."""
+    """Where a participant is in a preview.
+
+    Attributes:
+        forms: Forms that they have sent in the open step.
+        opened_from: Page of the campaign from which the researcher opened the preview, such as settings/visit.
+
+    """
 
     platform: str = ""
     page: str = ""
     forms: list[dict[str, str]] = Field(default=[])
+    opened_from: str = ""
 
     def to_token(self) -> str:
         return self.model_dump_json()

@@ -13,7 +13,11 @@ from app.analysis.available_methods import load_available_methods
 from app.analysis.fit_cache import FitCache
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Cell, Column, Figure, Options, ResultTable
-from app.analysis.score_tables import build_all_scores_table, build_comparison_table, build_method_score_table
+from app.analysis.score_tables import (
+    build_all_scores_table,
+    build_method_score_table,
+    build_table_of_item_scores_by_two_methods,
+)
 from app.analysis.view import constant_count_texts, decimals_for_values, names_of_figure_columns_without_figures
 from app.cli.exports import classes_option, criterion_option
 from app.cli.run_command import output_option, run_with_engine, write_chunks_to_file_or_print
@@ -119,7 +123,9 @@ class AnalysisQuery:
             *map(format_figure_line, comparison.figures),
             *([comparison.refusal] if comparison.refusal else []),
         ]
-        return AnalysisOutput(build_comparison_table(answers, comparison, *titles), lines, extra_json)
+        return AnalysisOutput(
+            build_table_of_item_scores_by_two_methods(answers, comparison, *titles), lines, extra_json
+        )
 
 
 def method_heading_lines(method_name: str) -> list[str]:

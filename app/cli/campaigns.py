@@ -3,11 +3,11 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, get_args
+from typing import Any, BinaryIO
 
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -25,7 +25,8 @@ from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, se
 from app.campaigns.launch import load_launch_notes
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
-from app.cli.answers_preview import print_preview_of_responses
+from app.campaigns.totals import sentences_on_totals
+from app.cli.answer_files import print_preview_of_responses, with_answer_file_options
 from app.cli.conditions import print_use_of_square
 from app.cli.interrupts import STOPPED_TEXT
 from app.cli.items import items_group
@@ -56,7 +57,7 @@ from app.imports.campaign_zip import ItemTable
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.imports.response_receipt import ResponseImportReceipt, response_receipt_sentences
 from app.media.media_zip import MediaZip
-from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 from app.record.law_editions import move_to_newest_edition_and_return_former
 from app.settings import read_settings
 from app.uploads import ReadOptions
@@ -112,7 +113,9 @@ def create_campaign_draft(
         row = create_draft_from_file(path, table, options)
     else:
         settings = validated_settings_after_overrides({}, settings_file, options)
-        row = run_in_transaction(partial(lifecycle.create_draft_campaign, settings=settings, now=current_utc_time()))
+        row = run_in_transaction(
+            partial(lifecycle.create_draft_campaign_or_refuse, settings=settings, now=current_utc_time())
+        )
     click.echo(row.slug)
     if advice := hints.advice_to_use_better_rule_or_empty(row):
         click.echo(advice, err=True)  # the slug alone is what scripts read
@@ -220,7 +223,7 @@ def print_campaign_state(slug: str, *, as_json: bool) -> None:
     arm.
     """
     row = run_in_transaction(partial(summaries.load_campaign_with_progress_or_refuse, slug=slug))
-    settings = lifecycle.unchecked_settings_of_campaign(row).model_dump()
+    settings = lifecycle.unchecked_settings_with_deliverable_emails(row).model_dump()
     addresses = annotator_url_by_platform(
         *annotator_link_base_url_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key),
         platforms_offered_for_experiments() if row.experiment_key else platforms_of_campaign(settings),
@@ -273,6 +276,11 @@ sheet_option = click.option(
 @encoding_option
 @quotes_option
 @sheet_option
+@click.option(
+    "--read-as",
+    type=click.Choice(["auto", "table", "lines"]),
+    help="A table with a header, or one text per line. Default: by the file; see the documentation of items.",
+)
 @click.option("--replace", is_flag=True, help="Replace the items of the draft; otherwise they are added.")
 @click.option("--media", type=READABLE_FILE, help="Zip with the images, recordings or videos that items name.")
 def import_item_file(
@@ -283,11 +291,13 @@ def import_item_file(
     encoding: str | None,
     quotes: str | None,
     sheet: str | None,
+    read_as: str | None,
     replace: bool,
     **column_options: Any,
 ) -> None:
-    """Import the items of a CSV, TSV, JSON or XLSX FILE, optionally in a gzip or zip: all, or none if one is refused. A
-    file with the columns `system`, `segment` and `output` has outputs of systems.
+    """Import the items of a CSV, TSV, TXT, JSON or XLSX FILE, optionally in a gzip or zip: all, or none if one is
+    refused. A TXT file has one text per line. A file with the columns `system`, `segment` and `output` has outputs of
+    systems.
     """
     limits = read_settings()
     identifier, ignored = id_column_or_none(column_options.pop("identifier")), frozenset(column_options.pop("ignore"))
@@ -301,7 +311,7 @@ def import_item_file(
                 file=opened,
                 name=file.name,
                 mapping=ColumnMapping(identifier, ignored=ignored, **column_options),
-                read_options=ReadOptions(encoding, quotes, sheet),
+                read_options=ReadOptions(encoding, quotes, sheet, read_as),
                 replace=replace,
                 max_mb=limits.max_upload_mb,
                 media=packed,
@@ -323,20 +333,6 @@ def import_progress_bar_by_bytes(file: BinaryIO) -> Iterator[ReportRowCount]:
     """Show a progress bar by bytes, since the number of rows is unknown."""
     with progress_bar_at_terminal(os.fstat(file.fileno()).st_size, "Importing") as update_bar:
         yield lambda _rows: update_bar(file.tell())
-
-
-def with_answer_file_options(command: Callable[..., None]) -> Callable[..., None]:
-    for name, field in reversed(AnswerFileOptions.model_fields.items()):
-        choices = [choice for choice in get_args(field.annotation) if choice]
-        option = click.option(
-            f"--{name.replace('_', '-')}",
-            type=click.Choice(choices) if choices else str,
-            default=field.default or None,
-            show_default=bool(field.default),
-            help=field.description,
-        )
-        command = option(command)
-    return command
 
 
 @campaign.command("import-responses")
@@ -401,10 +397,12 @@ for _action, _words in CAMPAIGN_ACTION_HELP.items():
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def launch_campaign_after_asking(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators. This fixes its items and most settings. At a terminal, the command asks first."""
-    draft = run_in_transaction(partial(load_campaign_by_slug_or_refuse, slug=slug))
+    draft = run_in_transaction(partial(load_campaign_for_page_or_refuse, slug=slug))
     for note in run_in_transaction(partial(load_launch_notes, campaign=draft)):
         click.echo(note)
     if not yes and is_at_terminal():
+        if draft.item_count:
+            click.echo(sentences_on_totals(draft))
         if goal := hints.goal_sentences_before_launch_or_empty(draft):
             click.echo(f"{goal} To estimate the judgments needed: easel plan {slug}")
         if advice := hints.advice_to_use_better_rule_or_empty(draft):

@@ -9,6 +9,7 @@ from datetime import timedelta
 import numpy as np
 
 from app.campaigns.forecast_findings import ForecastFindings
+from app.campaigns.totals import round_up_quotient
 from app.dashboard.goal_texts import goal_heading, is_goal_about_criterion_on_page, mostly_repeats_warning_or_empty
 from app.dashboard.precision import median_interval_half_width
 from app.dashboard.snapshot import CampaignSnapshot
@@ -21,6 +22,7 @@ from app.http.languages.catalogue import ENGLISH, format_money
 from app.record import pace
 from app.record.answer_rates import minutes_since_epoch
 
+MIN_TASKS_FOR_HOURLY_PAY = 10  # the median of fewer is mostly of one person, or of a test
 SECONDS_PER_MINUTE, SECONDS_PER_HOUR = 60, 3600
 
 
@@ -227,7 +229,7 @@ def hours_to_all_judgments_at_recent_rate_or_none(snapshot: CampaignSnapshot) ->
     span = snapshot.as_of - snapshot.counts.first_at
     return pace.forecast_hours_to_completion_or_none(
         snapshot.judgments_left_count,
-        snapshot.items_per_hit_without_always_shown,
+        snapshot.judgments_per_task,
         snapshot.recent_hit_count_and_hourly_rate_or_none,
         span,
     )
@@ -256,13 +258,13 @@ def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
     if not campaign.rehearsal_of:
         paid_hits = max(0, paid_hits - snapshot.simulated_hit_count)
     hits_left = (
-        -(-snapshot.judgments_left_count // snapshot.items_per_hit_without_always_shown)
+        round_up_quotient(snapshot.judgments_left_count, snapshot.judgments_per_task)
         if campaign.status != "finished"
         else 0
     )
     spent, expected = pay * paid_hits, pay * (paid_hits + hits_left)
     notes = [f"{pay_with_currency_text(pay, campaign)} a task"]
-    if snapshot.usual_seconds:
+    if snapshot.usual_seconds and snapshot.hit_count >= MIN_TASKS_FOR_HOURLY_PAY:
         notes.append(f"{pay_with_currency_text(pay * SECONDS_PER_HOUR / snapshot.usual_seconds, campaign)} an hour")
     beside = f"of about {pay_with_currency_text(expected, campaign)}" if hits_left else "spent"
     return Card(

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import summaries
-from app.campaigns.totals import count_planned_tasks
+from app.campaigns.totals import CampaignTotals
 from app.simulation import rehearsal_offer
 
 
@@ -14,6 +14,6 @@ async def load_draft_page_context(connection: AsyncConnection, slug: str) -> dic
     campaign = await summaries.load_campaign_with_progress_or_refuse(connection, slug)
     return {
         "campaign": campaign,
-        "hits": count_planned_tasks(campaign, campaign.item_count),
+        "totals": CampaignTotals.from_campaign(campaign),
         "rehearsal": await rehearsal_offer.load_rehearsal_offer_or_none(connection, campaign),
     }

@@ -54,7 +54,7 @@ class GoalPosition(NamedTuple):
     cut_line: CutLine | None = None
 
 
-def goal_position_if_quickly_computed(snapshot: CampaignSnapshot) -> GoalPosition:
+def goal_position_or_empty_if_slow(snapshot: CampaignSnapshot) -> GoalPosition:
     """Compute the progress towards the goal.
 
     Empty without a goal, on the page of another criterion, or where that would take too long for a page.
@@ -68,7 +68,7 @@ def goal_position_if_quickly_computed(snapshot: CampaignSnapshot) -> GoalPositio
     estimates, scores = estimates.select_items(items), snapshot.score[items]
     return GoalPosition(
         goal_progress_or_none(campaign, estimates, scores, measured_by),
-        cut_line_or_none(campaign, estimates, scores, items),
+        cut_line_or_none(campaign, estimates, scores, items, snapshot.judgments[items] > 0),
     )
 
 

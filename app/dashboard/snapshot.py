@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns.item_list import count_simulated_hits
+from app.campaigns.totals import average_judgments_per_task
 from app.dashboard.halo import HaloState, can_estimate_halo
 from app.dashboard.heatmap import MAX_HEATMAP_ROWS
 from app.dashboard.history import PosteriorHistory
@@ -20,6 +21,7 @@ from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.precision import Precision
 from app.database.audit_log import load_log_lines_since_launch
 from app.database.bulk import fetch_array_by_column_on_driver
+from app.database.campaign import check_count_sql
 from app.database.session import Driver, driver_of
 from app.database.tables import items
 from app.designs.campaign import Campaign
@@ -69,6 +71,7 @@ class CampaignSnapshot:
         usual_seconds: Median time of an answered HIT; None if unknown.
         simulated_hit_count: Number of HITs that simulated annotators answered.
         hits_by_minute: HITs by minute since 1970.
+        check_count: Number of gold and attention items.
         item_names: Names of the items; empty if there are many.
         score: Scores.
         variance: Variances.
@@ -91,6 +94,7 @@ class CampaignSnapshot:
     usual_seconds: float | None
     simulated_hit_count: int
     hits_by_minute: dict[int, int]
+    check_count: int
     item_names: list[str]
     score: Array
     variance: Array
@@ -130,9 +134,9 @@ class CampaignSnapshot:
         return np.where(gone, self.judgment_counts_without_always_shown, int(self.campaign.judgments_per_item))
 
     @property
-    def items_per_hit_without_always_shown(self) -> int:
-        """Number of items of a HIT that get one of the wanted judgments."""
-        return int(self.campaign.items_per_hit) - len(self.campaign.items_in_every_hit)
+    def judgments_per_task(self) -> float:
+        """Number of wanted judgments that a HIT brings on average."""
+        return average_judgments_per_task(self.campaign, len(self.score), self.check_count)
 
     @property
     def unread_answers(self) -> int:
@@ -197,6 +201,7 @@ async def load_campaign_snapshot(
         usual_seconds=await load_plausible_median_seconds_or_none(connection, campaign_id),
         simulated_hit_count=simulated_hits,
         hits_by_minute=hits_by_minute,
+        check_count=await connection.scalar(select(check_count_sql(campaign_id))) or 0,
         item_names=names,
         score=score,
         variance=variance,

@@ -18,7 +18,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard import cards, classes, implied
 from app.dashboard import halo as halos
 from app.dashboard.charts import score_history_of_highest_items
-from app.dashboard.goal_texts import goal_position_if_quickly_computed, goal_sentences_or_empty
+from app.dashboard.goal_texts import goal_position_or_empty_if_slow, goal_sentences_or_empty
 from app.dashboard.halo import HaloTexts
 from app.dashboard.heatmap import Heatmap, heatmap_row_labels, match_quality_heatmap_of_row_groups
 from app.dashboard.history import PosteriorHistory
@@ -160,7 +160,7 @@ async def load_state_updated_to_now(
 def build_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
     campaign, law, design = snapshot.campaign, snapshot.criterion.law, snapshot.criterion.design
     family = law.family
-    progress, cut = goal_position_if_quickly_computed(snapshot)
+    progress, cut = goal_position_or_empty_if_slow(snapshot)
     heatmap = (
         None
         if family.counts_classes

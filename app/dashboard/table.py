@@ -36,6 +36,7 @@ ITEM_SORT_COLUMNS: dict[ItemSort, ColumnElement[Any]] = {
     "judgments": posteriors.c.judgments,
     "name": items.c.shown,
 }
+SORTS_OF_JUDGED_ITEMS: tuple[ItemSort, ...] = ("score", "variance")  # the prior of the others is no result
 JOIN_ITEM_TO_POSTERIOR = (items.c.campaign_id == posteriors.c.campaign_id) & (items.c.number == posteriors.c.number)
 
 
@@ -92,7 +93,7 @@ class ItemRow:
     """One row of the table, in places of units, 0 to 100.
 
     Attributes:
-        place: Rank of the row in the view, from 1.
+        place: Rank of the row in the view, from 1; items without judgments have no score to rank, and come last.
         item: The item and its posterior.
         score: Score, in the unit of scores.
         low: Lower end of the posterior's 95 % interval, in the unit of scores.
@@ -187,7 +188,10 @@ def shrunken_columns_or_nan(item_numbers: Sequence[int], shrinkage: ItemShrinkag
 
 def page_of_item_rows_statement(criterion: Criterion[Campaign], view: ItemsView, offset: int) -> Select[Any]:
     """Select posteriors and texts of a page's items, each with the total number of items found."""
-    order = ITEM_SORT_COLUMNS[view.sort].asc() if view.is_ascending else ITEM_SORT_COLUMNS[view.sort].desc()
+    sorted_column = ITEM_SORT_COLUMNS[view.sort]
+    order = [sorted_column.asc() if view.is_ascending else sorted_column.desc()]
+    if view.sort in SORTS_OF_JUDGED_ITEMS:
+        order.insert(0, (posteriors.c.judgments == 0).asc())
     total_query = (
         select(func.count())
         .select_from(numbers_of_filtered_items_statement(criterion, view).subquery())
@@ -200,7 +204,7 @@ def page_of_item_rows_statement(criterion: Criterion[Campaign], view: ItemsView,
     page_query = (
         numbers_of_filtered_items_statement(criterion, view)
         .add_columns(total.label("found"))
-        .order_by(order, posteriors.c.number)
+        .order_by(*order, posteriors.c.number)
     )
     rows = page_query.limit(literal_column(str(DASHBOARD_ITEMS_PER_PAGE))).offset(offset).subquery()
     return (
@@ -208,7 +212,7 @@ def page_of_item_rows_statement(criterion: Criterion[Campaign], view: ItemsView,
         .join(rows, rows.c.number == posteriors.c.number)
         .join(items, JOIN_ITEM_TO_POSTERIOR)
         .where(posterior_of_criterion_condition(criterion))
-        .order_by(order, posteriors.c.number)
+        .order_by(*order, posteriors.c.number)
     )
 
 

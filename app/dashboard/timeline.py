@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.settings import CampaignSettings
 from app.database.alerts import ALERT_SENTENCES
 from app.database.audit_log import describe_log_line, format_logged_changes
 
 MAX_TIMELINE_ENTRIES = 10  # the log has all
+MAX_SETTING_CHARACTERS = 40
 TIMELINE_KINDS = ("campaign", "settings", "items", "answers")
 ANNOTATOR_ACTIONS = ("answers.exclude", "answers.include", "answers.hold", "answers.release")
 SETTINGS_ACTION = "settings.changed"
@@ -46,6 +49,29 @@ class TimelineEntry:
     changes: Sequence[tuple[str, str | None, str | None]] = ()
 
 
+def setting_changes_in_words(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
+    """Return (title, old value, new value) of each setting that a log line changed, short enough for one line."""
+    changes = zip((line.before or {}) | (line.after or {}), format_logged_changes(line), strict=True)
+    return [
+        (title_of_setting(name), shorten_setting_text_or_none(before), shorten_setting_text_or_none(after))
+        for name, (_, before, after) in changes
+    ]
+
+
+def title_of_setting(name: str) -> str:
+    """Return the title of a setting in the form; for settings of older versions, the name."""
+    setting = CampaignSettings.model_fields.get(name)
+    return (setting and setting.title) or name.replace("_", " ")
+
+
+def shorten_setting_text_or_none(value: str | None) -> str | None:
+    """Return a value on one line without the decimals of whole numbers, cut after some characters."""
+    if value is None:
+        return None
+    line = " ".join(value.removesuffix(".0").split())
+    return line if len(line) <= MAX_SETTING_CHARACTERS else f"{line[: MAX_SETTING_CHARACTERS - 1]}…"
+
+
 async def load_newest_timeline_entries(connection: AsyncConnection, campaign_id: int) -> list[TimelineEntry]:
     """Return the newest entries of a campaign's timeline, newest first."""
     parameters = {"campaign": campaign_id, "limit": MAX_TIMELINE_ENTRIES}
@@ -57,7 +83,7 @@ async def load_newest_timeline_entries(connection: AsyncConnection, campaign_id:
             line.who,
             describe_log_line(line),
             line.about if line.action in ANNOTATOR_ACTIONS else "",
-            format_logged_changes(line) if line.action == SETTINGS_ACTION else (),
+            setting_changes_in_words(line) if line.action == SETTINGS_ACTION else (),
         )
         for line in lines
     ]

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.alerts import store_new_alerts_sql
 from app.database.audit_log import SERVER_ACTOR
+from app.database.quality_tables import check_items
 from app.database.session import ServingConnections, fetch_first_value_or_none
 from app.database.tables import campaigns, items
 from app.database.visit_tables import personal_links
@@ -100,6 +101,12 @@ def retired_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int
     """Return SQL for the number of items that a researcher has retired."""
     condition = (items.c.campaign_id == campaign_id) & items.c.retired_at.is_not(None)
     return select(func.count()).select_from(items).where(condition).scalar_subquery()
+
+
+def check_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
+    """Return SQL for the number of gold and attention items."""
+    condition = check_items.c.campaign_id == campaign_id
+    return select(func.count()).select_from(check_items).where(condition).scalar_subquery()
 
 
 async def load_item_number_by_external_id(

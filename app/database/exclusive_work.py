@@ -144,7 +144,7 @@ async def insert_claim_row_and_tell_if_free(
 @asynccontextmanager
 async def renew_claim_during_block_then_release(engine: AsyncEngine, claim: WorkClaim) -> AsyncIterator[None]:
     """Move the deadline of a claim until the block ends, then delete the claim."""
-    renewal = asyncio.create_task(renew_claim_again_and_again(engine, claim))
+    renewal = asyncio.create_task(renew_claim_until_cancelled(engine, claim))
     try:
         yield
     finally:
@@ -158,7 +158,7 @@ async def renew_claim_during_block_then_release(engine: AsyncEngine, claim: Work
             log.warning("%s is free only after its deadline: %r", claim.work, problem)
 
 
-async def renew_claim_again_and_again(engine: AsyncEngine, claim: WorkClaim) -> None:
+async def renew_claim_until_cancelled(engine: AsyncEngine, claim: WorkClaim) -> None:
     while True:
         await asyncio.sleep(RENEWAL_PAUSE_SECONDS)
         try:

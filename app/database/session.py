@@ -259,7 +259,7 @@ async def driver_of(connection: AsyncConnection) -> Driver:
 
 
 @asynccontextmanager
-async def begin_driver_transaction(engine: AsyncEngine) -> AsyncIterator[Driver]:
+async def borrow_driver_in_transaction(engine: AsyncEngine) -> AsyncIterator[Driver]:
     """Borrow a connection of the engine's pool in a transaction; commit at the end, roll back if the body raises."""
     async with borrow_autocommit_driver(engine) as driver, driver.transaction():
         yield driver

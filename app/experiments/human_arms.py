@@ -100,7 +100,9 @@ async def create_experiment(
 async def create_arm_campaign_with_demo_items(
     connection: AsyncConnection, arm: str, request: ExperimentRequest, *, is_launched: bool, now: datetime
 ) -> Campaign:
-    draft = await lifecycle.create_draft_campaign(connection, demo_campaign_settings_for_arm(arm, request), now=now)
+    draft = await lifecycle.create_draft_campaign_or_refuse(
+        connection, demo_campaign_settings_for_arm(arm, request), now=now
+    )
     with DEMO_ITEMS_FILE.open("rb") as file:
         await items.import_items_and_return_receipt(
             connection, draft.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1

@@ -8,7 +8,7 @@ from app.designs.campaign import Campaign
 from app.designs.scale import MAX_POINTS
 from app.errors import pluralize
 from app.goals.progress import ITEM_PROBABILITIES_BY_GOAL, right_side_probability_or_nan_by_item
-from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.ratings.moderated_means import ModeratedMeans
 from app.selection.threshold_line import number_of_best_items_but_not_all
 
@@ -42,7 +42,7 @@ class CutLine:
 
 
 def cut_line_or_none(
-    campaign: Campaign, estimates: ModeratedMeans, scores: Array, item_numbers: Integers
+    campaign: Campaign, estimates: ModeratedMeans, scores: Array, item_numbers: Integers, is_judged: Mask
 ) -> CutLine | None:
     """Return the line of a campaign's goal; None if its goal has none, or for more than `MAX_ITEMS_FOR_CUT_LINE` items.
 
@@ -51,16 +51,17 @@ def cut_line_or_none(
         estimates: Estimates of the N items that count for the goal.
         scores: Scores of these items, (N,), 0 to 1.
         item_numbers: Their numbers in the campaign, (N,), ascending.
+        is_judged: Whether they have judgments, (N,). The others have no score to rank: they come last.
 
     """
     if campaign.goal not in ITEM_PROBABILITIES_BY_GOAL or not 1 < len(scores) <= MAX_ITEMS_FOR_CUT_LINE:
         return None
-    order = np.argsort(-scores, kind="stable")
+    order = np.lexsort((-scores, ~is_judged))
     is_best_goal = campaign.goal == "best"
     above_count = (
         number_of_best_items_but_not_all(campaign.best_items, len(scores))
         if is_best_goal
-        else int(np.count_nonzero(scores > campaign.threshold / MAX_POINTS))
+        else int(np.count_nonzero(is_judged & (scores > campaign.threshold / MAX_POINTS)))
     )
     # As long as nothing can be believed, probabilities are NaN and every item may cross.
     may_cross = ~(right_side_probability_or_nan_by_item(campaign, estimates, scores) >= campaign.goal_percent / 100)

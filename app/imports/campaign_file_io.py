@@ -24,10 +24,11 @@ from app.errors import Invalid, NotFound, Refusal, TooLarge, shorten_echo
 from app.imports import campaign_zip, checks_import, items, mark_checks, outputs
 from app.imports.campaign_zip import MEDIA_FOLDER, SentCampaign
 from app.imports.columns import ColumnMapping, id_column_or_none
+from app.imports.item_files import read_item_table_of_any_length
 from app.media import media_store
 from app.media.media_zip import MEDIA_PIECE_BYTES
 from app.record.campaign import load_campaign_by_slug_or_refuse
-from app.uploads import ReadOptions, UploadedTable, format_cell, read_table_of_any_length, table_from_objects
+from app.uploads import ReadOptions, UploadedTable, format_cell, table_from_objects
 
 FILE_ID_COLUMN = "id"
 FILE_SHOWN_COLUMN = "shown"  # the column of texts that no column has
@@ -38,12 +39,14 @@ async def create_draft_from_campaign_file(
 ) -> Campaign:
     """Create a draft with the items that the file brings, or with those of the table that came with it.
 
-    Closes the table. Raises what `create_draft_campaign` and the import of items raise, and `Invalid`
+    Closes the table. Raises what `create_draft_campaign_or_refuse` and the import of items raise, and `Invalid`
     (`items_not_sent`) if the file names a table that did not come, or if there are media files and no items. The caller
     must not commit its transaction then.
     """
     with nullcontext() if sent.table is None else sent.table.file:
-        campaign = await lifecycle.create_draft_campaign(connection, sent.parsed_file.content.settings, now=now)
+        campaign = await lifecycle.create_draft_campaign_or_refuse(
+            connection, sent.parsed_file.content.settings, now=now
+        )
         if named_reader := items_file_name_with_reader_or_none(sent, max_mb):
             file_name, read_items = named_reader
             items_of_file = sent.parsed_file.content.items or ItemsOfFile.model_construct()
@@ -65,9 +68,14 @@ def items_file_name_with_reader_or_none(
     """Return the name of the file with the items and a function that reads them; None for a campaign without items."""
     items_of_file, table = sent.parsed_file.content.items or ItemsOfFile.model_construct(), sent.table
     if table is not None:
-        options = ReadOptions(items_of_file.encoding, items_of_file.quotes, items_of_file.sheet)
+        options = ReadOptions(items_of_file.encoding, items_of_file.quotes, items_of_file.sheet, items_of_file.read_as)
         return table.name, partial(
-            read_table_of_any_length, table.file, table.name, max_mb=max_mb, read_options=options
+            read_item_table_of_any_length,
+            table.file,
+            table.name,
+            max_mb=max_mb,
+            mapping=column_mapping_of_file(items_of_file),
+            read_options=options,
         )
     if items_of_file.rows:
         document = sent.parsed_file.document
@@ -143,7 +151,9 @@ async def build_campaign_yaml_or_zip(connection: AsyncConnection, slug: str, *, 
         await load_items_for_campaign_file_or_refuse_many(connection, campaign) if with_items else WrittenItems()
     )
     text = await asyncio.to_thread(
-        format_campaign_yaml_or_refuse_size, lifecycle.unchecked_settings_of_campaign(campaign), written_items
+        format_campaign_yaml_or_refuse_size,
+        lifecycle.unchecked_settings_with_deliverable_emails(campaign),
+        written_items,
     )
     media_names = (
         written_items.media_names

@@ -8,7 +8,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
-from app.errors import Invalid
+from app.errors import Invalid, pluralize
 from app.quality.check_expectations import (
     CriterionDesigns,
     criterion_designs,
@@ -78,6 +78,14 @@ def expected_answers_json_or_refuse(kind: str, cells: Mapping[str, str], designs
     if kind not in UPLOADED_CHECK_KINDS:
         raise Invalid("The column “check” may contain only gold, attention or nothing.", code="check_unknown")
     return json.dumps(parse_expectations_or_refuse(designs, cells), ensure_ascii=False)
+
+
+def check_kinds_text(check_count: int, gold_count: int | None) -> str:
+    """Return a number of checks by their kinds; `gold_count` is None if it is unknown."""
+    if gold_count is None:
+        return pluralize(check_count, "gold or attention item")
+    counts = {"gold item": gold_count, "attention item": check_count - gold_count}
+    return " and ".join(pluralize(count, noun) for noun, count in counts.items() if count)
 
 
 async def delete_check_items(connection: AsyncConnection, campaign_id: int) -> None:

@@ -24,7 +24,7 @@ async def find_or_launch_demo_campaign(connection: AsyncConnection, *, now: date
     try:
         return await load_campaign_by_slug_or_refuse(connection, lifecycle.slugify_campaign_name(settings.name))
     except NotFound:
-        campaign = await lifecycle.create_draft_campaign(connection, settings, now=now)
+        campaign = await lifecycle.create_draft_campaign_or_refuse(connection, settings, now=now)
     with DEMO_ITEMS_FILE.open("rb") as file:
         await items.import_items_and_return_receipt(
             connection, campaign.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1

@@ -25,6 +25,7 @@ from app.imports.columns import (
     table_with_standard_column_names,
 )
 from app.imports.id_lines import IdLines
+from app.imports.item_files import COMMON_ID_COLUMN_NAMES, read_item_table_of_any_length
 from app.imports.item_text import find_obvious_shown_column_or_none
 from app.imports.items import ImportedItem, ItemReader, no_items_error
 from app.imports.named_media import NamedMedia
@@ -40,12 +41,10 @@ from app.uploads import (
     format_cell,
     iterate_rows_up_to_limit,
     parse_finite_number_or_none,
-    read_table_of_any_length,
 )
 
 PREVIEW_ROWS = 5
 MAX_LINES_PER_PROBLEM = 10
-COMMON_ID_COLUMN_NAMES = ("id", "item_id", "itemid", "key", "identifier")
 ROW_PROBLEM_BY_CODE = {
     "id_missing": "without an id",
     "id_too_long": "with an id that is too long",
@@ -151,16 +150,19 @@ def read_upload_preview_or_refuse(
 ) -> UploadPreview:
     """Read a whole file without importing it.
 
-    Raises what `read_table_of_any_length` and `ItemReader` raise, and `file_empty`.
+    Raises what `read_item_table_of_any_length` and `ItemReader` raise, and `file_empty`.
     """
     requested_mapping = ColumnMapping(
         ColumnMapping.identifier if chosen_columns.identifier is None else id_column_or_none(chosen_columns.identifier),
+        chosen_columns.shown,
+        chosen_columns.template,
         priors=chosen_columns.priors,
         ignored=chosen_columns.ignored,
     )
-    upload = table_with_standard_column_names(
-        read_table_of_any_length(file, name, max_mb=max_mb, read_options=read_options), content, law, requested_mapping
+    uploaded_table = read_item_table_of_any_length(
+        file, name, max_mb=max_mb, mapping=requested_mapping, read_options=read_options
     )
+    upload = table_with_standard_column_names(uploaded_table, content, law, requested_mapping)
     first_records = list(islice(upload.rows, PREVIEW_ROWS))
     if not first_records:
         raise no_items_error()

@@ -29,7 +29,7 @@ from app.designs.content import Content
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, TooLarge, pluralize, shorten_echo
 from app.imports import checks_import, outputs
-from app.imports.checks_import import NewCheck, iterate_item_rows_appending_checks
+from app.imports.checks_import import NewCheck, check_kinds_text, iterate_item_rows_appending_checks
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
@@ -41,6 +41,7 @@ from app.imports.columns import (
     table_with_standard_column_names,
 )
 from app.imports.id_lines import LINE_OF_STORED_ID, IdLines, load_id_lines_and_next_free_number
+from app.imports.item_files import mapping_with_numbered_rows_if_no_ids, read_item_table_of_any_length
 from app.imports.item_text import ItemTextMaker, build_item_text_maker_or_refuse, refuse_missing_columns
 from app.imports.named_media import NamedMedia
 from app.inference.online.law import Law
@@ -57,7 +58,6 @@ from app.uploads import (
     UploadedTable,
     format_cell,
     raise_upload_refusal_at_line,
-    read_table_of_any_length,
 )
 
 ITEMS_PER_COPY = 5_000
@@ -86,6 +86,7 @@ class ItemImportReceipt(BaseModel):
     rows: int = Field(0, description="Rows of the file, without its header.")
     lines: int = Field(0, description="Lines of the file, blank ones included.")
     checks: int = Field(0, description="Gold and attention items among the rows. They do not count as items.")
+    gold: int | None = Field(None, description="Gold items among the checks; null if it was not noted.")
     with_prior: int = Field(0, description="Items that begin with a prior of their own.")
     notes: list[str] = Field(default=[], description="How the file was read, and how its columns are used.")
 
@@ -95,13 +96,13 @@ class ItemImportReceipt(BaseModel):
         lines = f" in {pluralize(self.lines, 'line')}" if self.lines else ""
         file_sentence = f" The file has {pluralize(self.rows, 'row')}{lines}{checks}." if self.rows else ""
         if self.checks and not self.imported:
-            return [f"Imported {pluralize(self.checks, 'gold or attention item')}.", *self.notes]
+            return [f"Imported {check_kinds_text(self.checks, self.gold)}.", *self.notes]
         return [f"Imported {pluralize(self.imported, noun)}.{file_sentence}", *self.notes]
 
     def receipt_facts_for_audit_log(self, *, was_replaced: bool) -> dict[str, Any]:
         """Return the facts for the audit log, from which `load_last_import_receipt_or_none` makes the receipt again."""
         facts: dict[str, Any] = {"items": self.imported, "replaced": was_replaced}
-        facts |= {"checks": self.checks} if self.checks else {}
+        facts |= {"checks": self.checks, "gold": self.gold} if self.checks else {}
         facts |= {"priors": self.with_prior} if self.with_prior else {}
         return facts | {"rows": self.rows, "lines": self.lines, "notes": self.notes}
 
@@ -262,11 +263,13 @@ async def import_items_and_return_receipt(
 
     Raises:
         NotFound, Conflict: `not_a_draft`, `kinds_mixed`.
-        Invalid, TooLarge: What `read_table_of_any_length`, `ItemReader`, `NamedMedia.store_media_of_zip_or_refuse` and
-            `import_outputs_of_systems_and_count` raise.
+        Invalid, TooLarge: What `read_item_table_of_any_length`, `ItemReader`,
+            `NamedMedia.store_media_of_zip_or_refuse` and `import_outputs_of_systems_and_count` raise.
 
     """
-    read_upload = partial(read_table_of_any_length, file, name, max_mb=max_mb, read_options=read_options)
+    read_upload = partial(
+        read_item_table_of_any_length, file, name, max_mb=max_mb, mapping=mapping, read_options=read_options
+    )
     return await import_items_table_and_return_receipt(
         connection, slug, read_upload, mapping, replace=replace, media=media, progress=progress
     )
@@ -290,6 +293,7 @@ async def import_items_table_and_return_receipt(
         campaign_before_lock.law,
         mapping,
     )
+    mapping = mapping_with_numbered_rows_if_no_ids(mapping, upload)
     if is_outputs_table(upload.columns, mapping):
         return await import_outputs_table_and_return_receipt(
             connection, slug, upload, mapping, replace=replace, media=media, progress=progress
@@ -323,7 +327,7 @@ async def import_items_table_and_return_receipt(
         await refuse_added_items_outside_square(connection, campaign, next_number)
         await revisions.block_writers_until_transaction_ends(connection, campaign.id)
         await revisions.rebuild_present_revision(connection, campaign.id)
-    receipt = item_import_receipt(upload, reader, mapping, stored_count=stored_count, check_count=len(checks))
+    receipt = item_import_receipt(upload, reader, mapping, stored_count=stored_count, checks=checks)
     await log_change(
         connection, "items.imported", campaign, new_values=receipt.receipt_facts_for_audit_log(was_replaced=replace)
     )
@@ -331,18 +335,19 @@ async def import_items_table_and_return_receipt(
 
 
 def item_import_receipt(
-    upload: UploadedTable, reader: ItemReader, mapping: ColumnMapping, *, stored_count: int, check_count: int
+    upload: UploadedTable, reader: ItemReader, mapping: ColumnMapping, *, stored_count: int, checks: Sequence[NewCheck]
 ) -> ItemImportReceipt:
     media_of_items = reader.named_media
     meanings = possible_meanings_of_item_columns(
-        upload.columns, media_of_items.content, reader.law, mapping, check_count
+        upload.columns, media_of_items.content, reader.law, mapping, len(checks)
     )
     spelling_note = note_on_respelled_names_or_none(media_of_items.zip_path_by_respelled_name)
     return ItemImportReceipt(
         imported=stored_count,
         rows=upload.row_count,
         lines=upload.line_count,
-        checks=check_count,
+        checks=len(checks),
+        gold=sum(check.kind == "gold" for check in checks),
         with_prior=reader.prior_count,
         notes=[
             *upload.notes,
@@ -380,7 +385,7 @@ async def load_last_import_receipt_or_none(connection: AsyncConnection, campaign
     return ItemImportReceipt(
         imported=imported,
         with_prior=facts.get("priors", 0),
-        **{name: facts[name] for name in ("rows", "lines", "checks", "notes") if name in facts},
+        **{name: facts[name] for name in ("rows", "lines", "checks", "gold", "notes") if name in facts},
     )
 
 

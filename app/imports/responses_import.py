@@ -182,8 +182,8 @@ async def continue_interrupted_response_import(
 ) -> FinishedImport | None:
     """Store the rest of the campaign's unfinished import, and return it; None if there is none.
 
-    The file was checked when the import began. If it is refused now, since identifiers were erased or items removed,
-    what is stored stays, the import ends, and an alert says so.
+    The file was checked when the import began. If it is refused now, since identifiers were erased, items removed or
+    the campaign is a draft again, what is stored stays, the import ends, and an alert says so.
     """
     async with engine.connect() as connection:
         answer_file = await load_unfinished_import_or_none(connection, campaign.id)
@@ -191,6 +191,7 @@ async def continue_interrupted_response_import(
         return None
     try:
         async with engine.connect() as connection:
+            campaign = await load_campaign_or_refuse_response_import(connection, campaign.slug)
             await refuse_import_without_identifiers(connection, campaign)
         read_file = await asyncio.to_thread(
             lambda: read_answer_file_or_refuse(

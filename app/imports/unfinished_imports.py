@@ -25,7 +25,7 @@ INSERT_UNFINISHED_IMPORT = text("""
     VALUES (:campaign, :name, :file, CAST(:options AS jsonb), :started_at, :hits)
 """)
 LOAD_UNFINISHED_IMPORT = text("""
-    SELECT name, file, CAST(options AS text) AS options, started_at, hits FROM unfinished_imports
+    SELECT name, file, CAST(options AS text) AS options, started_at FROM unfinished_imports
     WHERE campaign_id = :campaign
 """)
 DELETE_UNFINISHED_IMPORT = text("DELETE FROM unfinished_imports WHERE campaign_id = :campaign")

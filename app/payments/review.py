@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
-from app.errors import Conflict, Invalid, pluralize
+from app.errors import Conflict, Invalid
 from app.payments.connections import (
     ID_PATTERN,
     STUDY_IS_READ,
@@ -184,9 +184,8 @@ async def refuse_to_forget_waiting_submissions(
     parameters = {"campaign": campaign.id, "studies": [*kept_studies]}
     if count := await connection.scalar(COUNT_WAITING_SUBMISSIONS_OF_OTHER_STUDIES, parameters):
         raise Conflict(
-            f"{pluralize(count, 'submission')} of a study that you take out still wait for a decision: these people "
-            "are not paid yet. Approve or reject them first, or confirm that Easel may forget them. Nothing was "
-            "changed.",
+            f"Submissions of a study that you take out still wait for a decision: {count:,}. These people are not paid "
+            "yet. Approve or reject them first, or confirm that Easel may forget them. Nothing was changed.",
             code="submissions_wait",
             waiting=count,
         )

@@ -43,6 +43,7 @@ class CampaignForecast:
         judgments: Judgments so far.
         judgments_wanted: Judgments in all at which the campaign ends.
         judgments_per_item: Judgments of each item at which it ends.
+        judgments_per_hit: Judgments that a HIT brings on average.
         minutes_per_hit: Minutes that a HIT takes, if known.
         hits_per_hour: HITs answered per hour now; None if no annotator answers now.
         concurrent_annotators: Annotators at a time, for a campaign that no annotator answers yet.
@@ -60,7 +61,7 @@ class CampaignForecast:
     judgments: int
     judgments_wanted: int
     judgments_per_item: int
-    judgments_per_hit: int
+    judgments_per_hit: float
     minutes_per_hit: float | None
     pay_per_hit: float | None
     currency: str

@@ -16,6 +16,7 @@ from app.analysis import calibrated_intervals
 from app.background.process import report_progress, run_in_process
 from app.campaigns.launch import refuse_if_all_items_are_best
 from app.campaigns.summaries import CampaignWithProgress, load_campaign_with_progress_or_refuse
+from app.campaigns.totals import average_judgments_per_task, counts_of_items_and_checks
 from app.database.bulk import open_snapshot
 from app.database.campaign import is_judgeable_sql
 from app.database.session import create_engine
@@ -142,7 +143,7 @@ async def forecast_cost_of_goal_or_refuse(
         judgments=int(evidence.tally.judgments.sum()),
         judgments_wanted=campaign.judgments_per_item * len(evidence.tally.total),
         judgments_per_item=campaign.judgments_per_item,
-        judgments_per_hit=campaign.selection_settings.items_per_hit,
+        judgments_per_hit=average_judgments_per_task(campaign, *counts_of_items_and_checks(campaign)),
         minutes_per_hit=campaign.minutes_per_hit,
         pay_per_hit=campaign.pay_per_hit,
         currency=campaign.currency,
@@ -252,8 +253,11 @@ def refuse_unless_forecastable(campaign: CampaignWithProgress) -> None:
             campaign.design, lacks_deciding_criterion=campaign.lacks_deciding_criterion
         ):
             raise Conflict(f"{name} cannot have a goal: {reason}.", code="no_goal_possible")
-        advice = "Choose one in its settings: the step “How much” asks what you need."
-        raise Conflict(f"{name} has no goal. {advice}", code="no_goal")
+        raise Conflict(
+            f"{name} collects all its judgments, so there is nothing to plan. A plan tells when a campaign can stop "
+            "earlier. To let it, choose a goal in the step “How much”, under “Stop before all judgments are in”.",
+            code="no_goal",
+        )
     if not campaign.item_count:
         raise Conflict(f"{name} has no items. Import items first.", code="no_items")
     refuse_if_all_items_are_best(campaign, campaign.item_count)

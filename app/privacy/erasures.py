@@ -293,7 +293,7 @@ async def erase_identifiers_and_return_erasure(
             now=now,
         )
     answers: int = (await connection.execute(COUNT_ANSWERS, key)).scalar_one()
-    counts = {"answers": answers} | await run_erasing_statements_and_count_rows_by_table(
+    counts = {"answers": answers} | await run_erasing_statements_and_return_nonzero_counts_by_table(
         connection, FIRST_STATEMENTS, key, person.name
     )
     note = {"id": erasure.id, "now": now, "counts": json.dumps(counts), "hashes": hashes}
@@ -317,9 +317,11 @@ async def remove_values_of_answers(connection: AsyncConnection, erasure: Erasure
     # Also erase HITs and answers that were stored while the first step ran. The ids are erased already.
     person = await close_hits_and_lock_person_and_return_ids(connection, key, now=now)
     statements_of_rows = [(table, statement) for table, statement in FIRST_STATEMENTS if table != "annotators"]
-    await run_erasing_statements_and_count_rows_by_table(connection, statements_of_rows, key, person.name)
+    await run_erasing_statements_and_return_nonzero_counts_by_table(connection, statements_of_rows, key, person.name)
     if erasure.rule == "remove":
-        await run_erasing_statements_and_count_rows_by_table(connection, ANSWER_REMOVAL_STATEMENTS, key, person.name)
+        await run_erasing_statements_and_return_nonzero_counts_by_table(
+            connection, ANSWER_REMOVAL_STATEMENTS, key, person.name
+        )
     await connection.execute(NOTE_FINISHED_ERASURE, {"campaign": erasure.campaign_id, "id": erasure.id, "now": now})
 
 
@@ -333,7 +335,7 @@ async def close_hits_and_lock_person_and_return_ids(
     return person
 
 
-async def run_erasing_statements_and_count_rows_by_table(
+async def run_erasing_statements_and_return_nonzero_counts_by_table(
     connection: AsyncConnection, statements: Sequence[tuple[str, TextClause]], key: Mapping[str, Any], name: str
 ) -> dict[str, int]:
     """Run statements about an annotator, whose name on pages is `name`; return the number of changed rows by table."""

@@ -136,14 +136,17 @@ class AnnotatorComparisons:
         """Compare the campaign's annotators in another process, and cache the comparison with the watermark."""
         async with self.process_lock:
             url = self.engine.url.render_as_string(hide_password=False)
-            self.cache[campaign.id] = watermark, await run_in_process(compare_annotators_at_url, url, campaign.slug)
+            self.cache[campaign.id] = (
+                watermark,
+                await run_in_process(compare_campaign_annotators_in_database_at_url, url, campaign.slug),
+            )
 
     async def stop(self) -> None:
         """Cancel the running comparisons."""
         await self.tasks.stop()
 
 
-async def compare_annotators_at_url(database_url: str, slug: str) -> CampaignComparison:
+async def compare_campaign_annotators_in_database_at_url(database_url: str, slug: str) -> CampaignComparison:
     """Run `compare_annotators` in a process that has no engine."""
     engine = create_engine(database_url, pool_size=1)
     try:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import NamedTuple
 
 from scipy.special import bdtrc
 from sqlalchemy import text
@@ -16,6 +17,7 @@ from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
 from app.quality.settings import RuleChoice, active_rule_choices_by_name
 
 CHECK_KINDS = ("gold", "attention")  # kinds of checks, and names of the rules about them
+DEFAULT_CHECKS_PERCENT, MAX_CHECKS_PERCENT, PERCENT_STEP = 10, 50, 5  # shares of HITs that are proposed
 MIN_REACH_PROBABILITY = 0.001  # a rule has no reach if one person meets enough checks with a smaller probability
 
 COUNT_CHECKS_BY_KIND = text(
@@ -150,6 +152,48 @@ def sentences_on_check_counts_and_failures_needed(
     return " ".join(sentences)
 
 
+class ChecksProposal(NamedTuple):
+    """A value for the setting `checks_percent`, and why it is proposed, as a sentence."""
+
+    percent: int
+    reason: str
+
+
+def propose_checks_percent_or_none(
+    campaign: Campaign, item_count: int, check_counts: Mapping[str, int]
+) -> ChecksProposal | None:
+    """Return the share of HITs that could show checks of a campaign that has some and shows none; else None.
+
+    If the HITs of one person are limited, the person meets on average as many checks as the rule about them needs, or
+    all of them if there are fewer. The share is at least `DEFAULT_CHECKS_PERCENT` and at most `MAX_CHECKS_PERCENT`.
+    """
+    if not sum(check_counts.values()) or campaign.checks_percent:
+        return None
+    workload = largest_workload_of_one_annotator(campaign, item_count, check_counts)
+    available = sum(workload.max_checks.values())
+    checks_text = pluralize(available, "check")
+    if workload.max_hits is None:
+        hits = ceil(available * 100 / DEFAULT_CHECKS_PERCENT)
+        reason = f"One task in {100 // DEFAULT_CHECKS_PERCENT}: a person meets {checks_text} in about {hits:,} tasks."
+        return ChecksProposal(DEFAULT_CHECKS_PERCENT, reason)
+    rules = active_rule_choices_by_name(campaign)
+    kinds = [kind for kind in CHECK_KINDS if kind in rules and check_counts.get(kind)]
+    needs = [
+        rules[kind].rule.least_work_requirement(campaign.design.value_kind, campaign.false_alarms / 1000).count
+        for kind in kinds
+    ]
+    wanted = min([available, *([max(needs)] if needs else [])])
+    least_percent = ceil(wanted * 100 / workload.max_hits / PERCENT_STEP) * PERCENT_STEP
+    percent = min(max(least_percent, DEFAULT_CHECKS_PERCENT), MAX_CHECKS_PERCENT)
+    met = min(workload.max_hits * percent / 100, float(available))
+    reason = f"With {pluralize(workload.max_hits, 'task')} per person, a person then meets about {round(met, 1):g}"
+    if least_percent > MAX_CHECKS_PERCENT:
+        return ChecksProposal(percent, f"{reason}; a larger share is not possible.")
+    if needs and wanted >= max(needs):
+        return ChecksProposal(percent, f"{reason}: as many as a rule needs to flag someone who fails them all.")
+    return ChecksProposal(percent, f"{reason} of {checks_text}.")
+
+
 def text_on_number_of_checks_one_person_meets(workload: AnnotatorWorkload, kind: str) -> str:
     """Return how many checks of a kind one annotator meets, as the end of a sentence."""
     if not workload.checks_percent:
@@ -274,7 +318,8 @@ def reason_one_person_meets_too_few_checks_or_empty(
     available = workload.max_checks.get(kind)
     requirement_text = f"this rule needs {requirement.count} failures, so it cannot find anyone."
     if available is not None and available < requirement.count:
-        return f"One person sees at most {pluralize(available, f'{kind} item')}; {requirement_text}"
+        most = available if workload.max_hits is None else min(available, workload.max_hits)
+        return f"One person sees at most {pluralize(most, f'{kind} item')}; {requirement_text}"
     if workload.max_hits is None:
         return ""
     check_total = sum(workload.max_checks.values())

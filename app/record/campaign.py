@@ -6,7 +6,13 @@ from typing import Any, TypeVar
 from sqlalchemy import RowMapping, Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.campaign import HAS_PEOPLE_COLUMN, number_of_items_sql, retired_count_sql, unknown_campaign_slug_error
+from app.database.campaign import (
+    HAS_PEOPLE_COLUMN,
+    check_count_sql,
+    number_of_items_sql,
+    retired_count_sql,
+    unknown_campaign_slug_error,
+)
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 
@@ -14,12 +20,19 @@ C = TypeVar("C", bound=Campaign)  # Python 3.11 has no other way
 
 
 @dataclass(frozen=True, kw_only=True)
-class CampaignOnPage(Campaign):
-    """A campaign with what the checklist of a draft's pages shows."""
+class CountedCampaign(Campaign):
+    """A campaign with its numbers of items, of retired items, and of gold and attention items."""
 
     item_count: int
-    has_people: bool
     retired_count: int = 0
+    check_count: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignOnPage(CountedCampaign):
+    """A campaign with what the checklist of a draft's pages shows."""
+
+    has_people: bool
 
 
 async def load_campaign(connection: AsyncConnection, campaign_id: int) -> Campaign:
@@ -37,7 +50,8 @@ async def load_campaign_for_page_or_refuse(connection: AsyncConnection, slug: st
     """Return the campaign with this slug, for a page. Raises `NotFound` (code `campaign_not_found`)."""
     item_count = number_of_items_sql(campaigns.c.id).label("item_count")
     retired_count = retired_count_sql(campaigns.c.id).label("retired_count")
-    statement = select(campaigns, item_count, retired_count, HAS_PEOPLE_COLUMN)
+    check_count = check_count_sql(campaigns.c.id).label("check_count")
+    statement = select(campaigns, item_count, retired_count, check_count, HAS_PEOPLE_COLUMN)
     return await fetch_campaign_or_refuse(connection, statement, slug, CampaignOnPage)
 
 

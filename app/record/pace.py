@@ -75,13 +75,16 @@ def recent_hit_count_and_hits_per_hour_or_none(
 
 
 def forecast_hours_to_completion_or_none(
-    judgments_left: int, items_per_hit: int, recent_rate: tuple[int, float] | None, time_since_first_answer: timedelta
+    judgments_left: int,
+    judgments_per_hit: float,
+    recent_rate: tuple[int, float] | None,
+    time_since_first_answer: timedelta,
 ) -> float | None:
     """Return how many hours the rest takes at the recent rate, or None if there is too little to forecast from.
 
     Args:
         judgments_left: Judgments still wanted.
-        items_per_hit: Judgments per HIT.
+        judgments_per_hit: Judgments per HIT.
         recent_rate: Result of `recent_hit_count_and_hits_per_hour_or_none`.
         time_since_first_answer: No forecast is made from less than `MIN_SPAN_FOR_FORECAST`.
 
@@ -93,7 +96,7 @@ def forecast_hours_to_completion_or_none(
         or time_since_first_answer < MIN_SPAN_FOR_FORECAST
     ):
         return None
-    return judgments_left / items_per_hit / recent_rate[1]
+    return judgments_left / judgments_per_hit / recent_rate[1]
 
 
 def text_on_time_without_answers_or_none(hits_by_minute: Mapping[int, int], now_minute: int) -> str | None:

@@ -8,8 +8,7 @@ from typing import Self
 from app.annotation.platforms.service import Balance, HourlyRecommendation, StudyCost
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.summaries import CampaignWithProgress
-from app.campaigns.totals import count_planned_tasks
-from app.designs.campaign import Campaign
+from app.campaigns.totals import PeopleNeeded, count_tasks_of_judgments, minutes_of_one_person_or_none
 from app.errors import Conflict, join_names
 from app.payments.money import amount_text
 
@@ -63,23 +62,18 @@ class StudyPlan:
             campaign.newest_plan, items=campaign.item_count, per_item=campaign.judgments_per_item
         )
         totals = list(findings.totals) if findings else []
-        tasks = count_planned_tasks(campaign, campaign.item_count)
         middle = count_tasks_of_judgments(campaign, totals[0]) if totals and totals[0] else None
         most = count_tasks_of_judgments(campaign, totals[-1]) if totals and totals[-1] else None
-        people = max(1, math.ceil((middle or tasks) / tasks_per_person))
+        needed = PeopleNeeded.people_needed_or_none(campaign)
+        people = math.ceil(middle / tasks_per_person) if middle else needed.at_least if needed else 1
         return cls(
             reward=round(pay * tasks_per_person * 100),
-            minutes=campaign.recruiting_minutes or max(1, math.ceil(minutes * tasks_per_person)),
+            minutes=minutes_of_one_person_or_none(campaign) or 1,
             places=people,
             most_places=max(people, math.ceil(most / tasks_per_person)) if most else None,
             has_plan=middle is not None,
             currency=campaign.currency,
         )
-
-
-def count_tasks_of_judgments(campaign: Campaign, judgment_count: int) -> int:
-    """Return how many tasks bring so many judgments."""
-    return -(-judgment_count // max(1, campaign.items_per_hit - len(campaign.design.always_shown)))
 
 
 def count_missing_people(campaign: CampaignWithProgress) -> int:

@@ -58,33 +58,33 @@ class BalancedIndex(SelectionIndex):
         *,
         seen: set[int],
         full: ItemSet,
-        leading: set[int],
-        allow_seen: bool,
+        leaders_to_avoid: set[int],
+        seen_as_last_resort: bool,
         initial_items: Sequence[int] = (),
         pair_filter: PairFilter | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
         """Draw a HIT of the plan if the annotator has seen none of its items, else one of the least judged items."""
         if n == self._plan.size and not initial_items and pair_filter is None:
-            hit = self._draw_planned_hit_or_none(read_only_union_of_sets(seen, full), leading, rng)
+            hit = self._draw_planned_hit_or_none(read_only_union_of_sets(seen, full), leaders_to_avoid, rng)
             if hit is not None:
                 return make_draw_in_random_order(hit, rng, (FEWEST_JUDGMENTS, None))
         return super().draw_hit_or_none(
             n,
             seen=seen,
             full=full,
-            leading=leading,
-            allow_seen=allow_seen,
+            leaders_to_avoid=leaders_to_avoid,
+            seen_as_last_resort=seen_as_last_resort,
             initial_items=initial_items,
             pair_filter=pair_filter,
             rng=rng,
         )
 
     def _draw_planned_hit_or_none(
-        self, barred: ItemSet, leading: set[int], rng: np.random.Generator
+        self, barred: ItemSet, leaders_to_avoid: set[int], rng: np.random.Generator
     ) -> list[int] | None:
-        excluded = barred | leading
-        for tries, leader in enumerate(self.leaders.iterate_leaders_in_draw_order(excluded, rng)):
+        excluded = barred | leaders_to_avoid
+        for tries, leader in enumerate(self.leaders.iterate_all_leaders_fewest_judgments_first(excluded, rng)):
             excluded.add(leader)
             hit = self._plan.planned_hit_of_leader_or_none(leader, self.judgments.item(leader))
             if hit is not None and all(self._wants_judgments(item) and item not in barred for item in hit):

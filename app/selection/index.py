@@ -108,8 +108,8 @@ class SelectionIndex(OpenItems):
         *,
         seen: set[int],
         full: ItemSet,
-        leading: set[int],
-        allow_seen: bool,
+        leaders_to_avoid: set[int],
+        seen_as_last_resort: bool,
         initial_items: Sequence[int] = (),
         pair_filter: PairFilter | None = None,
         rng: np.random.Generator,
@@ -119,14 +119,18 @@ class SelectionIndex(OpenItems):
         Arguments and result are those of `rule.Index.draw_hit_or_none`.
         """
         exclusions = (
-            (read_only_union_of_sets(seen, full), full) if allow_seen else (read_only_union_of_sets(seen, full),)
+            (read_only_union_of_sets(seen, full), full)
+            if seen_as_last_resort
+            else (read_only_union_of_sets(seen, full),)
         )
         if pair_filter is not None:
-            return self._draw_hit_of_first_leader_with_companion_or_none(n, exclusions, leading, pair_filter, rng)
+            return self._draw_hit_of_first_leader_with_companion_or_none(
+                n, exclusions, leaders_to_avoid, pair_filter, rng
+            )
         chosen = [*initial_items]
         reason: DrawReason = BEGUN_HIT
         for barred in exclusions:
-            if not chosen and (leader := self._draw_leader_or_none(barred, leading, rng)):
+            if not chosen and (leader := self._draw_leader_or_none(barred, leaders_to_avoid, rng)):
                 chosen, reason = [leader.item], (self.reason, leader.probability)
             if 0 < len(chosen) < n:
                 chosen += self.companions.draw_companions(chosen[0], n - len(chosen), barred, rng, chosen_items=chosen)
@@ -142,14 +146,14 @@ class SelectionIndex(OpenItems):
         self,
         n: int,
         exclusions: Sequence[ItemSet],
-        leading: set[int],
+        leaders_to_avoid: set[int],
         pair_filter: PairFilter,
         rng: np.random.Generator,
     ) -> Draw | None:
         """Draw the first leader who has a companion. Leaders without one are remembered and not tried again."""
         tried: set[int] = set()
         for barred in exclusions:
-            for leader in self._iterate_leaders(barred | pair_filter.exhausted_leaders | tried, leading, rng):
+            for leader in self._iterate_leaders(barred | pair_filter.exhausted_leaders | tried, leaders_to_avoid, rng):
                 excluded = pair_filter.items_never_asked_together_with(leader) | {leader}
                 for barred_companions in exclusions:
                     if others := self.companions.draw_companions(leader, n - 1, barred_companions | excluded, rng):
@@ -161,19 +165,21 @@ class SelectionIndex(OpenItems):
                     return None
         return None
 
-    def _iterate_leaders(self, barred: ItemSet, leading: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def _iterate_leaders(self, barred: ItemSet, leaders_to_avoid: set[int], rng: np.random.Generator) -> Iterator[int]:
         """Yield leaders from the highest variance down; those that lead an open HIT come last."""
         tried: set[int] = set()
-        for kept_back in (leading, set()):
+        for kept_back in (leaders_to_avoid, set()):
             excluded = barred | kept_back | tried
-            for leader in self.leaders.iterate_leaders_in_draw_order(excluded, rng):
+            for leader in self.leaders.iterate_all_leaders_fewest_judgments_first(excluded, rng):
                 tried.add(leader)
                 excluded.add(leader)
                 yield leader
 
-    def _draw_leader_or_none(self, barred: ItemSet, leading: set[int], rng: np.random.Generator) -> Pick | None:
-        leader = self.leaders.draw_leader_or_none(read_only_union_of_sets(barred, leading), rng)
-        return self.leaders.draw_leader_or_none(barred, rng) if leader is None and leading else leader
+    def _draw_leader_or_none(
+        self, barred: ItemSet, leaders_to_avoid: set[int], rng: np.random.Generator
+    ) -> Pick | None:
+        leader = self.leaders.draw_leader_or_none(read_only_union_of_sets(barred, leaders_to_avoid), rng)
+        return self.leaders.draw_leader_or_none(barred, rng) if leader is None and leaders_to_avoid else leader
 
     def _update_item(self, item: int, score: float, variance: float, judgments: int, status: int) -> None:
         if self._wants_judgments(item):

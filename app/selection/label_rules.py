@@ -101,8 +101,8 @@ class LabelIndex(OpenItems):
         *,
         seen: set[int],
         full: ItemSet,
-        leading: set[int],
-        allow_seen: bool,
+        leaders_to_avoid: set[int],
+        seen_as_last_resort: bool,
         initial_items: Sequence[int] = (),
         pair_filter: PairFilter | None = None,  # noqa: ARG002  (of pairs that have an order, and labels have none)
         rng: np.random.Generator,
@@ -111,9 +111,9 @@ class LabelIndex(OpenItems):
         chosen = [*initial_items]
         reason: DrawReason = BEGUN_HIT
         seen_or_full = read_only_union_of_sets(seen, full)
-        for barred in (seen_or_full, full) if allow_seen else (seen_or_full,):
+        for barred in (seen_or_full, full) if seen_as_last_resort else (seen_or_full,):
             if not chosen and (
-                leader := self._draw_first_item_or_none(read_only_union_of_sets(barred, leading), rng)
+                leader := self._draw_first_item_or_none(read_only_union_of_sets(barred, leaders_to_avoid), rng)
                 or self._draw_first_item_or_none(barred, rng)
             ):
                 chosen, reason = [leader.item], (self._reason, leader.probability)

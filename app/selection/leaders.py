@@ -29,7 +29,7 @@ class LeaderPool(Protocol):
     def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """Return the first item that is not barred, None if all are barred."""
 
-    def iterate_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
+    def iterate_all_leaders_fewest_judgments_first(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.
@@ -98,7 +98,7 @@ class HighestVarianceLeaders:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(bucket, barred))
         return None
 
-    def iterate_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
+    def iterate_all_leaders_fewest_judgments_first(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.

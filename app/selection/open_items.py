@@ -55,7 +55,7 @@ class OpenItems(ItemValues, ABC):
         items: Collection[int],
         *,
         seen_items: Collection[int],
-        allow_seen: bool,
+        seen_as_last_resort: bool,
         barred: Collection[int] = (),
         never_asked: npt.NDArray[np.bool_] | None = None,
     ) -> bool:
@@ -70,7 +70,7 @@ class OpenItems(ItemValues, ABC):
             )
             wanted = (self._left[: len(never_asked)] > 0) & ~never_asked
             open_count = int(np.count_nonzero(wanted)) - sum(wanted.item(item) for item in self._never)
-        if allow_seen:
+        if seen_as_last_resort:
             ending = [item for item in items if self._wants_judgments(item) and self._left.item(item) == 1]
             ending += [item for item in {*barred}.difference(ending) if self._wants_judgments(item)]
         else:

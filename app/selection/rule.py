@@ -159,8 +159,8 @@ class Index(Protocol):
         *,
         seen: set[int],
         full: ItemSet,
-        leading: set[int],
-        allow_seen: bool,
+        leaders_to_avoid: set[int],
+        seen_as_last_resort: bool,
         initial_items: Sequence[int] = (),
         pair_filter: PairFilter | None = None,
         rng: np.random.Generator,
@@ -169,10 +169,10 @@ class Index(Protocol):
 
         Args:
             n: The number of items, at least 1; the HIT is shorter if fewer can be asked.
-            seen: Items the annotator has scored; they are drawn only with `allow_seen`, if there are no others.
+            seen: Items the annotator has scored; with `seen_as_last_resort`, they are drawn if there are no others.
             full: Items that have all judgments, counting open leases; they are not drawn.
-            leading: Items that lead an open HIT; they lead another only if all candidates do.
-            allow_seen: Whether an annotator may judge an item again.
+            leaders_to_avoid: Items that lead an open HIT; they lead another only if all candidates do.
+            seen_as_last_resort: Whether an annotator may judge an item again, if there are no others.
             initial_items: Items that are in the HIT in any case; the first one leads it.
             pair_filter: Filter of pairs, for HITs of two items without initial items.
             rng: The source of the draw.
@@ -195,14 +195,14 @@ class Index(Protocol):
         items: Collection[int],
         *,
         seen_items: Collection[int],
-        allow_seen: bool,
+        seen_as_last_resort: bool,
         barred: Collection[int] = (),
         never_asked: npt.NDArray[np.bool_] | None = None,
     ) -> bool:
         """Return whether an annotator can be asked anything after a HIT of these items.
 
-        `barred` are seen items that they are not asked about again, whatever `allow_seen` says. `never_asked` is true
-        at the items that are only for other people.
+        `barred` are seen items that they are not asked about again, whatever `seen_as_last_resort` says.
+        `never_asked` is true at the items that are only for other people.
         """
 
 

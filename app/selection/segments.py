@@ -111,7 +111,7 @@ class SegmentIndex:
         *,
         seen_segments: Collection[int],
         excluded_segments: Collection[int],
-        allow_seen: bool,
+        seen_as_last_resort: bool,
         open_hit_counts: Mapping[int, int],
         wanted_different: int,
         possible_segments: NumberArray | None = None,
@@ -125,9 +125,9 @@ class SegmentIndex:
         Args:
             systems: The systems of the HIT.
             required_systems: Systems that the HIT must show.
-            seen_segments: The annotator's segments; they are picked only with `allow_seen`, if there are no others.
+            seen_segments: The annotator's segments; with `seen_as_last_resort`, they are picked if there are no others.
             excluded_segments: Segments that are never picked for the annotator.
-            allow_seen: Whether an annotator may see a segment again.
+            seen_as_last_resort: Whether an annotator may see a segment again.
             open_hit_counts: Number of open HITs of each segment.
             wanted_different: The preferred number of different outputs.
             possible_segments: (S,), the segments that may be picked at all.
@@ -143,7 +143,7 @@ class SegmentIndex:
         if excluded_segments:
             possible_segments = possible_segments & self._mask_of_segments_not_among(excluded_segments)
         fresh = np.flatnonzero(possible_segments & self._mask_of_segments_not_among(seen_segments))
-        candidates: NumberArray = fresh if len(fresh) or not allow_seen else np.flatnonzero(possible_segments)
+        candidates: NumberArray = fresh if len(fresh) or not seen_as_last_resort else np.flatnonzero(possible_segments)
         if not len(candidates):
             return None
         if not self.complete:

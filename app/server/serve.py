@@ -47,7 +47,7 @@ def run_server(settings: Settings, *, with_demo: bool) -> None:
             listener.listen(2048)  # from here on, connections wait instead of being refused
         base_url = server_url(settings, listeners[0].getsockname()[1])
         welcome_text, key = asyncio.run(
-            prepare_database_and_return_welcome_and_signing_key(
+            add_demo_and_return_welcome_and_signing_key(
                 url, base_url, with_demo=with_demo, shows_login_link=sys.stdout.isatty()
             )
         )
@@ -178,7 +178,7 @@ def probable_public_server_url(settings: Settings) -> str:
 # What is said at the start
 
 
-async def prepare_database_and_return_welcome_and_signing_key(
+async def add_demo_and_return_welcome_and_signing_key(
     url: str, base_url: str, *, with_demo: bool, shows_login_link: bool
 ) -> tuple[str, str]:
     """Prepare the database for serving, and return the welcome text and the signing key.

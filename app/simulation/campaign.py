@@ -81,8 +81,8 @@ class SimulatedCampaign:
             self.asking.items_per_hit,
             seen=self.seen.setdefault(annotator, set()),
             full=no_items,
-            leading=no_items,
-            allow_seen=self.repeats_items,
+            leaders_to_avoid=no_items,
+            seen_as_last_resort=self.repeats_items,
             rng=self.rng,
         )
 

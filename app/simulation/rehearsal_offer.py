@@ -7,12 +7,12 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.known_answers import COMMON_TRUE_VALUE_COLUMNS
-from app.database.campaign import number_of_items_sql
+from app.campaigns.totals import count_planned_tasks
 from app.database.tables import campaigns, items
 from app.designs.campaign import Campaign
 from app.errors import NotFound, pluralize
 from app.goals.settings import NO_GOAL
-from app.record.campaign import load_campaign
+from app.record.campaign import CountedCampaign, load_campaign, load_campaign_for_page_or_refuse
 from app.uploads import parse_finite_number_or_none
 
 ITEMS_READ_FOR_NUMERIC_COLUMNS = 20
@@ -65,15 +65,13 @@ async def load_rehearsal_offer_or_none(connection: AsyncConnection, campaign: Ca
     """Return the offer for a campaign; None if it is a rehearsal itself."""
     if campaign.rehearsal_of is not None:
         return None
-    item_total = await connection.scalar(select(number_of_items_sql(campaign.id))) or 0
+    counted = await load_campaign_for_page_or_refuse(connection, campaign.slug)
     rehearsal, number_columns = (
         await load_rehearsal_of_campaign_or_none(connection, campaign.id),
         await load_names_of_numeric_columns(connection, campaign.id),
     )
     crowd_gone = rehearsal is not None and await is_rehearsal_crowd_gone(connection, rehearsal)
-    return RehearsalOffer(
-        rehearsal, crowd_gone, number_columns, *fewest_annotators_for_rehearsal_and_reason(campaign, item_total)
-    )
+    return RehearsalOffer(rehearsal, crowd_gone, number_columns, *fewest_annotators_for_rehearsal_and_reason(counted))
 
 
 async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Campaign) -> bool:
@@ -83,12 +81,9 @@ async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Campai
     return bool((await connection.execute(IS_CROWD_GONE, {"campaign": rehearsal.id})).scalar_one())
 
 
-def fewest_annotators_for_rehearsal_and_reason(campaign: Campaign, item_total: int) -> tuple[int, str]:
-    """Return how many annotators a campaign with this many items needs, and why, as a sentence; 1 if any will do."""
-    always_shown_count, judgments_per_item = len(campaign.design.always_shown), campaign.judgments_per_item
-    hits_needed = ceil(
-        max(0, item_total - always_shown_count) * judgments_per_item / (campaign.items_per_hit - always_shown_count)
-    )
+def fewest_annotators_for_rehearsal_and_reason(campaign: CountedCampaign) -> tuple[int, str]:
+    """Return how many annotators a campaign needs, and why, as a sentence; 1 if any will do."""
+    judgments_per_item, hits_needed = campaign.judgments_per_item, count_planned_tasks(campaign)
     limit = campaign.hits_per_annotator
     minimums_with_reasons = [(1, "")]
     if limit:

@@ -204,7 +204,7 @@ def parse_postgres_address(text: str) -> PostgresAddress:
     location = {name: [value for key, value in query if key == name] for name in LOCATION_PARAMETERS}
     host_texts = [part for names in location["host"] for part in names.split(",")]
     hosts = [parse_query_host(part) for part in host_texts] or [
-        parse_url_host(part) for part in parts["hosts"].split(",")
+        unquote_url_host_or_none_and_port(part) for part in parts["hosts"].split(",")
     ]
     hosts = combine_hosts_and_ports(hosts, [part for ports in location["port"] for part in ports.split(",")])
     database = (location["dbname"] + location["database"])[-1:] or [unquote(parts["database"] or "")]
@@ -220,7 +220,7 @@ def parse_postgres_address(text: str) -> PostgresAddress:
     return PostgresAddress(tuple(hosts), user[0] or None, password, database[0] or None, parameters)
 
 
-def parse_url_host(text: str) -> HostAndPort:
+def unquote_url_host_or_none_and_port(text: str) -> HostAndPort:
     """Return the host that a part of a URL between `@` and `/` names, where `%2F` stands for a slash."""
     name, port = parse_query_host(text)
     return unquote(name) if name else None, port

@@ -1,7 +1,7 @@
-"""Uploaded tables (CSV, TSV, JSON, XLSX) as other programs save them, read row by row, with the line of each row.
+"""Uploaded tables (CSV, TSV, TXT, JSON, XLSX) as other programs save them, read row by row, with lines of rows.
 
 `read_table` turns an open file into an `UploadedTable` of `UploadedRow`s. `containers.py` unpacks gzip and zip,
-`encodings.py` decodes the bytes, `delimited.py`, `json_rows.py` and `workbooks.py` read the formats,
+`encodings.py` decodes the bytes, `delimited.py`, `json_rows.py`, `workbooks.py` and `text_lines.py` read the formats,
 `quote_mode.py` decides what quotation marks mean, and `rows.py` has the types and limits.
 
 Pure: reads an open binary file and returns values. Bad files raise `Invalid`, whose message and details give the line.
@@ -26,6 +26,10 @@ from app.uploads.rows import (
     MAX_SHOWN_CHARACTERS,
     MAX_UPLOAD_ROWS,
     MAX_UPLOADED_CELL_CHARACTERS,
+    READ_AS_AUTO,
+    READ_AS_LINES,
+    READ_AS_TABLE,
+    TEXT_COLUMN,
     ReadOptions,
     UploadedRow,
     UploadedTable,
@@ -34,6 +38,7 @@ from app.uploads.rows import (
     parse_finite_number_or_none,
     raise_upload_refusal_at_line,
 )
+from app.uploads.text_lines import is_read_as_lines, read_text_lines
 
 __all__ = [
     "ENCODINGS",
@@ -42,6 +47,10 @@ __all__ = [
     "MAX_SHOWN_CHARACTERS",
     "MAX_UPLOADED_CELL_CHARACTERS",
     "MAX_UPLOAD_ROWS",
+    "READ_AS_AUTO",
+    "READ_AS_LINES",
+    "READ_AS_TABLE",
+    "TEXT_COLUMN",
     "UNICODE_OPTIONS",
     "ZIP_SIGNATURE",
     "ReadOptions",
@@ -89,14 +98,16 @@ def read_table_of_any_length(
 
     Raises:
         TooLarge: `file_too_large`.
-        Invalid: `file_empty`; what `open_table_in_uploaded_file_or_refuse`, `iterate_decoded_chunks`, and
-            `read_delimited_table`, `read_json_table` or `read_workbook_table` raise; `cell_too_long` while the rows
-            are read.
+        Invalid: `file_empty`, `read_as_unknown`; what `open_table_in_uploaded_file_or_refuse`,
+            `iterate_decoded_chunks`, and `read_delimited_table`, `read_json_table` or `read_workbook_table` raise;
+            `cell_too_long` while the rows are read.
 
     """
     refuse_too_large_upload(file, max_mb)
+    if read_options.read_as not in (None, READ_AS_AUTO, READ_AS_TABLE, READ_AS_LINES):
+        raise Invalid("`read_as` must be auto, table or lines. Nothing was imported.", code="read_as_unknown")
     if workbooks.is_workbook(file):
-        return workbooks.read_workbook_table(file, max_mb=max_mb, sheet=read_options.sheet)
+        return workbooks.read_workbook_table(file, max_mb=max_mb, read_options=read_options)
     table = containers.open_table_in_uploaded_file_or_refuse(file, file_name, max_mb=max_mb)
     text_encoding = encodings.detect_encoding(table.file, read_options.encoding)
     extension = PurePath(table.name).suffix.lower()
@@ -109,31 +120,27 @@ def read_table_of_any_length(
     )
     if first_text is None:
         raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
-    containers.refuse_html_or_xml_table(first_text[:100])
-    if extension in JSON_EXTENSIONS or is_beginning_of_json(first_text):
+    is_lines = is_read_as_lines(read_lines, extension, read_options)
+    if not is_lines:
+        containers.refuse_html_or_xml_table(first_text[:100])
+    if is_lines:
+        upload = read_text_lines(read_lines, read_options)
+    elif extension in JSON_EXTENSIONS or is_beginning_of_json(first_text):
         upload = read_json_table(
             lambda: encodings.iterate_decoded_chunks(table.file, text_encoding), read_lines, extension
         )
     else:
-        upload = read_delimited_table(read_lines, extension, read_options.quotes)
+        upload = read_delimited_table(read_lines, extension, read_options)
     notes = [table.note, *encodings.notes_on_encoding(text_encoding), *upload.notes]
-    return UploadedTable(
-        upload.format,
-        upload.columns,
-        upload.rows,
-        upload.row_count,
-        upload.line_count,
-        tuple(note for note in notes if note),
-        upload.quotes,
-    )
+    return replace(upload, notes=tuple(note for note in notes if note))
 
 
 def can_choices_make_table_readable(refusal: Invalid) -> bool:
-    """Return whether the uploader can make a refused table readable by choosing its encoding or the use of its
-    quotation marks.
+    """Return whether the uploader can make a refused table readable by choosing its encoding, the use of its quotation
+    marks or, where the refusal offers it, another way of reading.
     """
     ways = {"not_utf8": "encodings", "quotes_unclear": "line", "csv_unreadable": "line"}
-    return bool(refusal.details.get(ways.get(refusal.code, "")))
+    return bool(refusal.details.get(ways.get(refusal.code, "read_as")))
 
 
 def is_beginning_of_json(text: str) -> bool:

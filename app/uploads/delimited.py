@@ -12,16 +12,20 @@ from itertools import count
 from typing import NamedTuple, NoReturn
 from unicodedata import normalize
 
-from app.errors import Invalid, Refusal, pluralize
+from app.errors import Invalid, Refusal, pluralize, shorten_echo
 from app.uploads.quote_mode import MultilineRow, QuoteEvidence
 from app.uploads.rows import (
     INDEX_COLUMN,
     MAX_UPLOADED_CELL_CHARACTERS,
+    READ_AS_AUTO,
+    TEXT_COLUMN,
+    ReadOptions,
     UploadedRow,
     UploadedTable,
     raise_upload_refusal_at_line,
     refuse_impossible_column_names,
 )
+from app.uploads.text_lines import HOW_TO_READ_A_TABLE, HOW_TO_READ_LINES
 
 TAB_EXTENSIONS = (".tsv", ".tab")
 QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT = "cells", "text"  # quotation marks enclose cells, or are part of texts
@@ -58,12 +62,13 @@ class TableScan:
     refusal: Refusal | None = None
 
 
-def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | None) -> UploadedTable:
+def read_delimited_table(read_lines: LineReader, extension: str, read_options: ReadOptions) -> UploadedTable:
     """Return the table in a CSV or TSV file.
 
     Raises `Invalid`: `csv_unreadable`, `quotes_unclear`, `ragged_row`, `column_unnamed`, `column_twice`,
     `too_many_columns`, `quotes_unknown`; while rows are read `cell_too_long`.
     """
+    quotes = read_options.quotes
     if quotes not in (None, QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT):
         raise Invalid("`quotes` must be cells or text. Nothing was imported.", code="quotes_unknown")
     line_count, has_quotes = line_count_and_whether_quotes_occur(read_lines)
@@ -86,7 +91,8 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
         scan = quoted_scan if quote_mode == QUOTES_ENCLOSE_CELLS else plain_scan
     if scan.refusal:
         raise scan.refusal
-    columns, notes = column_names_by_position_and_notes(scan)
+    has_header = read_options.has_header_in(scan.header.cells)
+    columns, notes = column_names_by_position_and_notes(scan, read_options)
     rows = (
         iterate_rows_with_quoted_cells(read_lines, delimiter)
         if quote_mode == QUOTES_ENCLOSE_CELLS
@@ -101,11 +107,12 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     return UploadedTable(
         "tsv" if is_tsv else "csv",
         tuple(columns.values()),
-        iterate_uploaded_rows(rows, columns),
-        row_count=scan.row_count,
+        iterate_uploaded_rows(rows, columns, has_header=has_header),
+        row_count=scan.row_count + (not has_header),
         line_count=line_count,
         notes=tuple(notes),
         quotes=quote_mode,
+        has_header=has_header,
     )
 
 
@@ -294,11 +301,20 @@ def raise_unclear_quotes_refusal(span: MultilineRow) -> NoReturn:
 # Columns and records
 
 
-def column_names_by_position_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]:
+def column_names_by_position_and_notes(scan: TableScan, read_options: ReadOptions) -> tuple[dict[int, str], list[str]]:
     """Return the columns that count, by their positions, and notes on the others.
 
     Raises `Invalid` (`column_unnamed`, `column_twice`, `too_many_columns`).
     """
+    if len(scan.header.cells) == 1 and read_options.read_as == READ_AS_AUTO:
+        first_cell = shorten_echo(scan.header.cells[0].strip())
+        if not read_options.has_header_in(scan.header.cells):
+            note = f"The first line, “{first_cell}”, is an item: it is not a known name of a column."
+            return {0: TEXT_COLUMN}, [f"{note} {HOW_TO_READ_A_TABLE}"]
+        note = f"The first line, “{first_cell}”, is the name of the column. If it is an item, {HOW_TO_READ_LINES}"
+        return {0: normalize("NFC", scan.header.cells[0].strip())}, [note]
+    if not read_options.has_header_in(scan.header.cells):
+        return {0: TEXT_COLUMN}, []
     names = [normalize("NFC", name.strip()) for name in scan.header.cells]
     notes = []
     if not names[0] and 0 in scan.first_filled_lines:
@@ -325,13 +341,18 @@ def iterate_candidate_names_of_index_column() -> Iterator[str]:
     yield from (f"{INDEX_COLUMN}-{number}" for number in count(2))
 
 
-def iterate_uploaded_rows(rows: Iterable[DelimitedRow], name_by_position: dict[int, str]) -> Iterator[UploadedRow]:
+def iterate_uploaded_rows(
+    rows: Iterable[DelimitedRow], name_by_position: dict[int, str], *, has_header: bool = True
+) -> Iterator[UploadedRow]:
     """Yield the rows with their cells by column. Raises `Invalid` (`ragged_row`, `cell_too_long`)."""
     is_header_read = False
     for row in rows:
-        if not is_header_read:
+        is_first_row = not is_header_read
+        if is_first_row:
             is_header_read = is_header_row(row)
-        elif any(map(str.strip, row.cells)):
+        if is_first_row and (has_header or not is_header_read):
+            continue
+        if any(map(str.strip, row.cells)):
             if max(map(len, row.cells)) > MAX_UPLOADED_CELL_CHARACTERS:
                 raise_upload_refusal_at_line(
                     "cell_too_long", row.line, f"a cell has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters."

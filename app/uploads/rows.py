@@ -2,9 +2,10 @@
 
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
+from unicodedata import normalize
 
 from app.errors import Invalid, TooLarge, shorten_echo
 
@@ -14,6 +15,8 @@ MAX_ROW_CHARACTERS = 5_000_000  # of a line, or of an object in JSON
 MAX_UPLOAD_COLUMNS = 500
 MAX_UPLOAD_ROWS = 1_000_000  # of tables that are held in memory
 INDEX_COLUMN = "index"  # given to a first column without a name
+TEXT_COLUMN = "text"  # given to the only column of a table without a header
+READ_AS_AUTO, READ_AS_TABLE, READ_AS_LINES = "auto", "table", "lines"
 
 
 class UploadedRow(NamedTuple):
@@ -32,12 +35,24 @@ class ReadOptions:
         quotes: `cells` if quotation marks enclose cells, `text` if they are part of the text; None to let the file
             decide.
         sheet: Name of the sheet of a workbook; None for the first one that has content.
+        read_as: `table` (also None) if the first row names the columns, `lines` if every line is a text of its own,
+            `auto` to decide: a file named .txt has lines, unless tabs divide it into columns, and the only column of
+            another table has a header only if its first cell is one of `header_names`.
+        header_names: Names of a single column, in lower case; only for `auto`.
 
     """
 
     encoding: str | None = None
     quotes: str | None = None
     sheet: str | None = None
+    read_as: str | None = None
+    header_names: frozenset[str] = field(default=frozenset(), kw_only=True)
+
+    def has_header_in(self, cells: Sequence[str]) -> bool:
+        """Return whether the first row of a table names its columns and is not the first text of its only column."""
+        if len(cells) != 1 or self.read_as in (None, READ_AS_TABLE):
+            return True
+        return self.read_as == READ_AS_AUTO and normalize("NFC", cells[0].strip()).lower() in self.header_names
 
 
 @dataclass(frozen=True)
@@ -45,13 +60,14 @@ class UploadedTable:
     """A table whose rows are read lazily, and once.
 
     Attributes:
-        format: csv, tsv, jsonl or xlsx.
+        format: csv, tsv, jsonl, xlsx, or txt for a text on each line.
         columns: All columns; from JSON, those of any row.
         line_count: Number of lines of the file, including blank ones.
         notes: Sentences about how the file was read, if an uploader may have expected something else.
         quotes: `cells` or `text`, as in `ReadOptions`, if a CSV or TSV file has quotation marks.
         sheet: Name of the sheet that was read, if the file is a workbook.
         sheets: Names of all sheets of the workbook.
+        has_header: Whether the file names its columns. If not, its only column is called `TEXT_COLUMN`.
 
     """
 
@@ -64,6 +80,7 @@ class UploadedTable:
     quotes: str | None = None
     sheet: str | None = None
     sheets: tuple[str, ...] = ()
+    has_header: bool = True
 
 
 def raise_upload_refusal_at_line(error_code: str, line_number: int, problem: str, **details: Any) -> NoReturn:

@@ -34,7 +34,7 @@ from app.uploads.delimited import (
     iterate_uploaded_rows,
     scan_all_rows_up_to_refusal,
 )
-from app.uploads.rows import UploadedTable
+from app.uploads.rows import READ_AS_LINES, ReadOptions, UploadedTable
 
 Result = TypeVar("Result")
 
@@ -58,21 +58,22 @@ def is_workbook(file: BinaryIO) -> bool:
         file.seek(0)
 
 
-def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None) -> UploadedTable:
+def read_workbook_table(file: BinaryIO, *, max_mb: int, read_options: ReadOptions) -> UploadedTable:
     """Return the table in a sheet of a workbook.
 
     Args:
         file: An open workbook; the caller keeps it open until all rows are read.
         max_mb: Limit of the unpacked workbook, in MB.
-        sheet: Name of the sheet; None for the first one that has content.
+        read_options: Which sheet to read, and whether its only column has a header.
 
     Raises:
         TooLarge: `file_too_large`, `zip_too_dense`, `workbook_too_large`.
         Invalid: `file_empty`, `workbook_unreadable`, `zip_encrypted`, `sheet_unknown`, `ragged_row`, `column_unnamed`,
-            `column_twice`, `too_many_columns`; while rows are read `cell_too_long`.
+            `column_twice`, `too_many_columns`, `read_as_unsuited`; while rows are read `cell_too_long`.
 
     """
     refuse_unsafe_workbook(file, max_mb)
+    sheet = read_options.sheet
     workbook = call_openpyxl_or_refuse(
         lambda: openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
     )
@@ -91,7 +92,11 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
     scan = scan_all_rows_up_to_refusal(iterate_rows_of_sheet(worksheets[title]), ",")
     if scan.refusal:
         raise scan.refusal
-    columns, notes = column_names_by_position_and_notes(scan)
+    has_header = read_options.has_header_in(scan.header.cells)
+    if has_header and read_options.read_as == READ_AS_LINES:
+        message = "This workbook has several columns, so it is not one text per line. Read it as a table with a header."
+        raise Invalid(f"{message} Nothing was imported.", code="read_as_unsuited")
+    columns, notes = column_names_by_position_and_notes(scan, read_options)
     if len(worksheets) > 1:
         notes.insert(0, f"Sheet “{shorten_echo(title)}” was read, one of {len(worksheets)}.")
     if scan.empty_row_count:
@@ -99,12 +104,13 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
     return UploadedTable(
         "xlsx",
         tuple(columns.values()),
-        iterate_uploaded_rows(iterate_rows_of_sheet(worksheets[title]), columns),
-        row_count=scan.row_count,
+        iterate_uploaded_rows(iterate_rows_of_sheet(worksheets[title]), columns, has_header=has_header),
+        row_count=scan.row_count + (not has_header),
         line_count=scan.header.line + scan.row_count + scan.empty_row_count,
         notes=tuple(notes),
         sheet=title,
         sheets=tuple(worksheets),
+        has_header=has_header,
     )
 
 

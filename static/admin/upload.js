@@ -3,7 +3,7 @@
 import { newestRequest, parsePart } from "./parts.js";
 import { zipDirectory } from "./zip_directory.js";
 
-const FILE_CHANGED = "The file was changed or moved after you chose it. Nothing was imported. Choose it again.";
+const FILE_CHANGED = "The file was changed or moved after you chose it. Choose it again.";
 
 /** Return whether the browser can still read a chosen file; it cannot once the file has changed on the disk. */
 const isReadable = async (file) => !file || file.slice(0, 1).arrayBuffer().then(() => true, () => false);
@@ -12,12 +12,13 @@ for (const form of document.querySelectorAll("form[data-upload]")) manageUpload(
 
 function manageUpload(form) {
   const find = (name) => form.querySelector(`[data-${name}]`);
-  const { file: fileField, pasted: pastedField } = form.elements;
+  const { file: fileField, pasted: pastedField, read_as: readAs } = form.elements;
+  const removeButton = find("remove-file");
   const action = form.getAttribute("action");
   const noun = form.dataset.upload;
   const preview = find("preview");
   const emptyPreview = preview?.innerHTML;
-  const button = form.querySelector("button:not([formaction])");
+  const button = form.querySelector("button:not([formaction], [type=button])");
   const buttonLabel = button.textContent;
   const headers = { "x-csrf-token": form.elements.csrf.value, "x-easel": "fetch", accept: "application/json" };
 
@@ -94,7 +95,7 @@ function manageUpload(form) {
       }
     } catch {
       const problem = await isReadable(fileField.files[0])
-        ? "The file could not be sent. Nothing was imported. Check the connection and choose it again." : FILE_CHANGED;
+        ? "The file could not be sent. Check the connection and choose it again." : FILE_CHANGED;
       if (isNewest()) showProblem(problem);
     } finally {
       if (isNewest()) showProgress(null);
@@ -109,20 +110,37 @@ function manageUpload(form) {
     showProgress(null);
     if (preview) preview.innerHTML = emptyPreview;
     updateButton();
+    if (removeButton) removeButton.hidden = !previewedFile;
     if (!hasTable()) return;
     if (isTooLarge()) { refuseLargeFile(); return; }
     if (!preview) return;
-    const body = noun === "responses" ? new FormData(form) : new FormData();
-    if (noun === "responses") { /* the form has the file and its options */ } else if (previewedFile) body.append("file", previewedFile);
-    else for (const field of [pastedField, form.elements.pasted_as]) body.append(field.name, field.value);
+    const body = noun === "responses" ? new FormData(form) : new FormData();  // answers: the file and its options
+    if (noun !== "responses") {
+      if (previewedFile) body.append("file", previewedFile);
+      else body.append("pasted", pastedField.value);
+      if (readAs) body.append("read_as", readAs.value);
+    }
     if (form.elements.replace?.checked) body.append("replace", "on");
     await fetchPreview(await withZipDirectory(body), (html) => { preview.innerHTML = html; updateButton(); });
   };
   fileField.addEventListener("change", previewFile);
-  for (const field of [pastedField, form.elements.pasted_as]) {
-    field?.addEventListener("change", () => { if (!fileField.files.length) previewFile(); });
-  }
+  readAs?.addEventListener("change", previewFile);
+  pastedField?.addEventListener("change", () => { if (!fileField.files.length) previewFile(); });
   pastedField?.addEventListener("paste", () => setTimeout(() => { if (!fileField.files.length) previewFile(); }));
+  // The pasted text is still in its field, and counts again.
+  removeButton?.addEventListener("click", () => {
+    fileField.value = "";
+    previewFile();
+    fileField.focus();
+  });
+  preview?.addEventListener("click", (event) => {
+    const offer = event.target.closest("[data-read-as]");
+    if (!offer) return;
+    event.preventDefault();
+    readAs.value = offer.value;
+    readAs.focus();
+    previewFile();
+  });
   // Choosing the same file again, perhaps after correcting it, is no change for Chromium: it sends `cancel` with a new file.
   fileField.addEventListener("cancel", () => { if (fileField.files[0] !== previewedFile) previewFile(); });
 
@@ -135,7 +153,7 @@ function manageUpload(form) {
     const dependentPart = preview?.querySelector("[data-checked]");
     const changesAll = target.closest?.("[data-refresh]");
     if (["media", "skip_unnamed"].includes(target.name)) showProblem(); // it may be another zip
-    const choosesTable = [fileField, pastedField, form.elements.pasted_as].includes(target);
+    const choosesTable = [fileField, pastedField, readAs].includes(target);
     if (choosesTable || !(dependentPart || changesAll) || !hasTable()) return;
     showProblem();
     fetchPreview(await withZipDirectory(new FormData(form)), (html) => {
@@ -167,7 +185,7 @@ function manageUpload(form) {
     const showLostConnection = async () => {
       const consequence = noun === "items" ? "Either all items were imported or none. Reload this page to check."
         : "Rows that were already imported are kept. Import the same file again to add the others.";
-      stop(await isReadable(fileField.files[0]) ? `The connection was lost. ${consequence}` : FILE_CHANGED);
+      stop(await isReadable(fileField.files[0]) ? `The connection was lost. ${consequence}` : `${FILE_CHANGED} Nothing was imported.`);
     };
     /** Show the last complete line of the reply, and return it. */
     const showLastReport = () => {

@@ -3,7 +3,7 @@
 import pytest
 
 from app.database.alerts import store_alert_unless_known
-from app.database.session import begin_driver_transaction
+from app.database.session import borrow_driver_in_transaction
 from tests.annotation.hits.campaigns import (
     create_annotator,
     create_running_campaign,
@@ -20,7 +20,7 @@ async def test_of_one_occasion_an_alert_is_raised_once_whoever_tells(engine):
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         await store_alert_unless_known(connection, campaign.id, "held", "decision 3", about="A7", because="Too fast.")
-    async with begin_driver_transaction(engine) as driver:
+    async with borrow_driver_in_transaction(engine) as driver:
         await store_alert_unless_known(driver, campaign.id, "held", "decision 3", about="A7", because="Too fast.")
         await store_alert_unless_known(driver, campaign.id, "held", "decision 4", about="A8")
     assert await fetch_rows(engine, ALERTS) == [

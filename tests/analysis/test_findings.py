@@ -60,7 +60,7 @@ def careful_and_random(careful: int, at_random: int):
 
 def test_an_annotator_who_does_not_follow_the_others_is_named_with_their_effect_on_agreement():
     made = careful_and_random(6, 1)
-    found = findings.finding_about_doubtful_annotators_or_none(build_annotator_table(made, Options()), made)
+    found = findings.finding_about_annotator_reliability_or_none(build_annotator_table(made, Options()), made)
     assert found is not None
     assert found.sentence.startswith(
         "1 of 7 annotators seems not to agree with the others: A7. Without this annotator, alpha"
@@ -71,7 +71,7 @@ def test_an_annotator_who_does_not_follow_the_others_is_named_with_their_effect_
 
 def test_careful_annotators_are_told_to_be_that():
     made = careful_and_random(6, 0)
-    found = findings.finding_about_doubtful_annotators_or_none(build_annotator_table(made, Options()), made)
+    found = findings.finding_about_annotator_reliability_or_none(build_annotator_table(made, Options()), made)
     assert found is not None
     assert found.sentence == "All 6 annotators with enough judgments agree with the others."
 

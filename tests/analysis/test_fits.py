@@ -22,7 +22,7 @@ from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Options, ResultTable, Scores
 from app.annotation.hits import submission
 from app.database.bulk import open_snapshot
-from app.database.session import begin_driver_transaction
+from app.database.session import borrow_driver_in_transaction
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
 from app.exports.registry import export_names, open_export_or_refuse
@@ -171,7 +171,7 @@ async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(eng
     slow = await create_annotator(engine, campaign, "slow")
     hit = await try_to_lease_hit(engine, slow)
     free = [f"v{number}" for number in range(12) if number not in hit.items]
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         await submission.store_answer_of_hit_and_return_receipt(
             connection, slow, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW
         )

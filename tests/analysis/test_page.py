@@ -259,7 +259,7 @@ async def of_systems(engine):
         name="Systems", question="How good?", judgments_per_item=4, items_per_hit=6, low_label="bad", high_label="good"
     )
     async with engine.begin() as connection:
-        draft = await lifecycle.create_draft_campaign(connection, chosen, now=NOW)
+        draft = await lifecycle.create_draft_campaign_or_refuse(connection, chosen, now=NOW)
         fields = [{"system": system, "segment": f"s{segment}"} for segment in range(6) for system in "ABC"]
         rows = [
             {"campaign_id": draft.id, "number": i, "external_id": f"o{i}", "shown": f"output {i}", "fields": one}

@@ -589,3 +589,15 @@ async def test_the_name_of_an_erased_annotator_is_a_new_annotator_in_every_proce
         await erase_person_and_return_erasure(app.state.database, slug, "A1", "anonymise", now=NOW)
         hits = [await hit_for(client, address) for client in (other_client, api_client)]
     assert hits[0]["id"] == hits[1]["id"]
+
+
+async def test_lines_of_a_txt_file_are_items_and_other_lines_if_the_request_says_so(api_client):
+    settings = {"name": "Requests", "question": "How polite?"}
+    address = f"{API}/campaigns/{(await api_client.post(f'{API}/campaigns', json=settings)).json()['slug']}"
+    form = {"file": ("a.txt", b"Send it.\nPlease, send it\n", "text/plain")}
+    assert (await api_client.post(f"{address}/items", files=form)).json()["imported"] == 2
+    body = {"content": b"Send it.\nPlease, send it\nNow\n", "headers": {"content-type": "text/csv"}}
+    refused = (await api_client.post(f"{address}/items", **body)).json()["error"]
+    assert (refused["code"], refused["details"]["read_as"]) == ("ragged_row", "lines")
+    again = await api_client.post(f"{address}/items", params={"read_as": "lines", "replace": "true"}, **body)
+    assert again.json()["imported"] == 3

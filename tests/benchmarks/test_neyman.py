@@ -28,7 +28,7 @@ def after(answers):
             index.update([item], [np.mean(own[:n])], [0.05], [n])
     nobody: set[int] = set()
     return index.draw_hit_or_none(
-        1, seen=nobody, full=nobody, leading=nobody, allow_seen=True, rng=np.random.default_rng(1)
+        1, seen=nobody, full=nobody, leaders_to_avoid=nobody, seen_as_last_resort=True, rng=np.random.default_rng(1)
     )
 
 

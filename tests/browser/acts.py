@@ -24,6 +24,40 @@ SCORES = """rows => rows.map((row) => {
   return placed ? Number(row.querySelector("input").value) : null;
 })"""
 COLOURS = ["color-contrast", "link-in-text-block"]  # nine tenths of the work of axe-core
+# Of a result that has also what was passed, most of the time goes into carrying it here.
+FIND_ALL_BUT_COLOURS = """async (colours) => {
+  const rules = Object.fromEntries(colours.map((rule) => [rule, { enabled: false }]));
+  return (await axe.run({ rules, resultTypes: ["violations"] })).violations;
+}"""
+# A look is the way from the root to a text, each step with its classes and with what it adds to colours. What is placed
+# freely may lie on anything, so no other has its look.
+FIND_COLOURS = """async (colours) => {
+  const styles = ["color", "backgroundColor", "backgroundImage", "opacity", "filter", "visibility", "fontSize",
+    "fontWeight", "textShadow", "textDecorationLine"];
+  axe.checkedLooks ??= new Set();
+  axe.freelyPlaced ??= 0;
+  const looks = new Map([[null, ""]]);
+  const lookOf = (element) => {
+    if (!looks.has(element)) {
+      const style = getComputedStyle(element);
+      const free = ["absolute", "fixed"].includes(style.position) || element instanceof SVGElement;
+      looks.set(element, [
+        lookOf(element.parentElement), element.localName, element.getAttribute("class"), style.position,
+        ...styles.map((name) => style[name]), free ? (axe.freelyPlaced += 1) : "",
+      ].join("|"));
+    }
+    return looks.get(element);
+  };
+  const hasText = (element) => element.matches("input, select, textarea")
+    || [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+  const include = [...document.body.querySelectorAll("*")].filter((element) => {
+    if (!hasText(element) || !element.checkVisibility()) return false;
+    const look = lookOf(element);
+    return !axe.checkedLooks.has(look) && axe.checkedLooks.add(look);
+  });
+  if (!include.length) return [];
+  return (await axe.run({ include }, { runOnly: colours, resultTypes: ["violations"] })).violations;
+}"""
 MOMENT_MS = 3_000  # for which tests of early presses let a page ignore them
 PATIENT_MS = 30_000  # only a test that fails waits so long; a busy machine takes its time
 
@@ -134,23 +168,23 @@ async def each_width(page: Page, *widths: int) -> AsyncIterator[int]:
 
 
 async def violations(page: Page, *, colours: bool = True) -> str:
-    """Return the findings of axe-core in light, and those about colours in dark, as text."""
+    """Return the findings of axe-core in light, and those about colours also in dark, as text.
+
+    Of texts of a document that look alike, the colours of one are checked.
+    """
     await page.wait_for_load_state()
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(Axe().axe_script)
-    if not colours:
-        return "\n".join(await _violations(page, "light", {"rules": {rule: {"enabled": False} for rule in COLOURS}}))
-    found = await _violations(page, "light", {})
-    found += await _violations(page, "dark", {"runOnly": COLOURS})
-    await page.emulate_media(color_scheme="light")
+    found = await _violations(page, "light", FIND_ALL_BUT_COLOURS)
+    if colours:
+        found += await _violations(page, "light", FIND_COLOURS)
+        found += await _violations(page, "dark", FIND_COLOURS)
+        await page.emulate_media(color_scheme="light")
     return "\n".join(found)
 
 
-async def _violations(page: Page, scheme: Literal["light", "dark"], options: dict[str, Any]) -> list[str]:
+async def _violations(page: Page, scheme: Literal["light", "dark"], find: str) -> list[str]:
     await page.emulate_media(color_scheme=scheme)
     await page.evaluate(AT_REST)
-    # Of a result that has also what was passed, most of the time goes into carrying it here.
-    rules: list[dict[str, Any]] = await page.evaluate(
-        "options => axe.run({...options, resultTypes: ['violations']}).then(result => result.violations)", options
-    )
+    rules: list[dict[str, Any]] = await page.evaluate(find, COLOURS)
     return [f"{rule['id']} ({scheme}): {json.dumps([node['html'] for node in rule['nodes']])}" for rule in rules]

@@ -313,7 +313,9 @@ async def task(served: AsyncEngine, origin: str) -> Callable[..., Any]:
             "instructions": "Think of *all* texts you read.\n\n- books\n- messages",
         }  # fmt: skip
         async with served.begin() as connection:
-            row = await lifecycle.create_draft_campaign(connection, CampaignSettings(**defaults | settings), now=now)
+            row = await lifecycle.create_draft_campaign_or_refuse(
+                connection, CampaignSettings(**defaults | settings), now=now
+            )
             items = [
                 {"campaign_id": row.id, "number": number, "external_id": str(number), "shown": shown, "fields": {}}
                 for number, shown in enumerate(texts)

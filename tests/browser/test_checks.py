@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.acts import press_submit, sliders, violations, wait_for_hit
+from tests.annotation.hits.campaigns import fetch_rows
+from tests.browser.acts import each_width, press_submit, sliders, violations, wait_for_hit
 from tests.campaigns.drafts import VERBS, create_draft, create_launched_campaign, import_items
 
 RATED = {"design": "rating", "items_per_hit": 1, "checks_percent": 50, "judgments_per_item": 50}
@@ -46,12 +47,37 @@ async def test_gold_items_are_pasted_without_javascript_in_a_form_of_their_own(
     await page.context.add_cookies([cookie])
     await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/items")
     await page.get_by_text("Add gold items", exact=True).click()
-    await page.get_by_label("Or paste the gold items").fill("id,text,expected\ng1,to run,90\ng2,to sleep,10")
+    await page.get_by_label("Gold items", exact=True).fill("id,text,expected\ng1,to run,90\ng2,to sleep,10")
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.get_by_role("button", name="Import gold items").click()
-    await expect(page.get_by_text("Imported 2 gold or attention items.")).to_be_visible()
+    await expect(page.get_by_text("Imported 2 gold items.")).to_be_visible()
     await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/settings/quality")
     await expect(page.get_by_text("2 gold items; an annotator meets each at most once.")).to_be_visible()
+
+
+async def test_gold_items_are_filled_in_as_cards_with_the_labels_of_the_design(
+    served: Any, visit: Any, origin: str, cookie: Any
+) -> None:
+    settings = {"design": "categories", "design_settings": {"labels": ["rude", "polite"]}}
+    campaign = await create_draft(served, **settings)
+    await import_items(served, campaign, VERBS)
+    page = (await visit()).page
+    await page.context.add_cookies([cookie])
+    await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/items")
+    await page.get_by_text("Add gold items", exact=True).click()
+    await page.get_by_role("button", name="Add a gold item").click()
+    await page.keyboard.type("Send it, now!")
+    await page.get_by_label("rude").check()
+    await expect(page.get_by_label("Tolerance (optional)")).to_have_count(0)
+    async for width in each_width(page, 1280, 390):
+        assert await violations(page) == "", width
+        assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+    await page.get_by_role("button", name="Import gold items").click()
+    await expect(page.get_by_text("Imported 1 gold item.")).to_be_visible()
+    await page.get_by_role("button", name="Show them in 10 % of tasks").click()
+    await expect(page.get_by_text("Settings saved.")).to_be_visible()
+    checks = "SELECT shown, expected FROM check_items"
+    assert await fetch_rows(served, checks) == [("Send it, now!", {"labels": ["rude"]})]
 
 
 @pytest.mark.parametrize(("language", "wide"), [("de", 1280), ("ar", 320)])

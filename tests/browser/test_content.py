@@ -28,7 +28,7 @@ async def files(served, origin):
         values: dict[str, Any] = {"name": "Files", "question": "How good?", "judgments_per_item": 3} | settings
         chosen = CampaignSettings(**values)
         async with served.begin() as connection:
-            row = await lifecycle.create_draft_campaign(connection, chosen, now=now)
+            row = await lifecycle.create_draft_campaign_or_refuse(connection, chosen, now=now)
             file = BytesIO((content_of_table or table(*given)).encode())
             await items.import_items_and_return_receipt(
                 connection, row.slug, file, "a.csv", max_mb=1, media=packed(given)

@@ -48,3 +48,36 @@ async def test_what_quotation_marks_are_for_is_chosen_and_can_be_changed(enter: 
     await page.get_by_label("Quotation marks").select_option("cells")
     await expect(page.get_by_text("2 rows", exact=True)).to_be_visible()
     await expect(page.get_by_label("Quotation marks")).to_be_focused()
+
+
+async def test_a_removed_file_brings_back_the_pasted_text(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Requests")
+    pasted = page.get_by_label("Or paste them")
+    await pasted.fill("Please send it.\nSend it now")
+    await page.get_by_label("File", exact=True).set_input_files(file("a.csv", b"id,text\n1,one\n"))
+    await expect(page.get_by_text("1 row", exact=True)).to_be_visible()
+    await page.get_by_role("button", name="Remove file").click()
+    await expect(page.get_by_text("2 rows", exact=True)).to_be_visible()
+    await expect(page.get_by_role("button", name="Remove file")).to_be_hidden()
+    await expect(pasted).to_have_value("Please send it.\nSend it now")
+    assert await violations(page) == ""
+    await page.get_by_role("button", name="Import 2 items").click()
+    await page.wait_for_url("**/items?done=imported")
+
+
+async def test_a_table_that_cannot_be_read_is_read_as_lines_by_a_press(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Lines")
+    lines = b"Please send it.\nSend it now\nCould you, perhaps, send it?\n"
+    await page.get_by_label("File", exact=True).set_input_files(file("a.csv", lines))
+    await expect(page.get_by_text("Line 3: this row has 3 cells")).to_be_visible()
+    assert await violations(page) == ""
+    await page.get_by_role("button", name="Read it as one text per line").click()
+    await expect(page.get_by_text("3 rows", exact=True)).to_be_visible()
+    await expect(page.get_by_label("Read as")).to_have_value("lines")
+    await page.get_by_label("Read as").select_option("table")
+    await expect(page.get_by_text("Line 3: this row has 3 cells")).to_be_visible()
+    await page.get_by_label("Read as").select_option("lines")
+    await page.get_by_role("button", name="Import 3 items").click()
+    await page.wait_for_url("**/items?done=imported")

@@ -39,7 +39,9 @@ async def uploaded(served, origin):
         now = datetime.now(UTC)
         values: dict[str, Any] = {"name": "Texts", "question": "How good?", "judgments_per_item": 3, "welcome": False}
         async with served.begin() as connection:
-            row = await lifecycle.create_draft_campaign(connection, CampaignSettings(**values | settings), now=now)
+            row = await lifecycle.create_draft_campaign_or_refuse(
+                connection, CampaignSettings(**values | settings), now=now
+            )
             await items.import_items_and_return_receipt(connection, row.slug, BytesIO(table.encode()), name, max_mb=4)
             row = await lifecycle.change_campaign_status_or_refuse(connection, row.slug, "launch", now=now)
         return Task(served, origin, row)

@@ -24,7 +24,7 @@ async def create_draft(engine: AsyncEngine, **settings: Any) -> Campaign:
     values: dict[str, Any] = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3, "welcome": False}
     chosen = CampaignSettings(**values | settings)
     async with engine.begin() as connection:
-        return await lifecycle.create_draft_campaign(connection, chosen, now=NOW)
+        return await lifecycle.create_draft_campaign_or_refuse(connection, chosen, now=NOW)
 
 
 async def import_file(

@@ -218,7 +218,7 @@ async def test_the_page_asks_for_what_is_open_alone_and_offers_a_copy(engine, re
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(f"{address}/settings/question")).text
     assert f'action="{address}/copy"' in page
-    stored = form_values.form_values_of_settings(lifecycle.unchecked_settings_of_campaign(campaign)).items()
+    stored = form_values.form_values_of_settings(lifecycle.unchecked_settings_with_deliverable_emails(campaign)).items()
     sent = {name: entered for name, entered in stored if name in SETTINGS_EDITABLE_AFTER_LAUNCH and entered}
     for step, edits in (("question", {"instructions": "Read it."}), ("visit", {"pay": "$1"})):
         saved = await researcher.post(f"{address}/settings/{step}", data=sent | edits)

@@ -64,7 +64,7 @@ async def test_our_script_is_told_what_is_wrong(researcher, campaign):
 async def test_without_items_others_stand_in(engine, researcher):
     async with engine.begin() as connection:
         settings = CampaignSettings(name="Verbs", question="How often?")
-        campaign = await lifecycle.create_draft_campaign(connection, settings, now=NOW)
+        campaign = await lifecycle.create_draft_campaign_or_refuse(connection, settings, now=NOW)
     page = (await researcher.get(PAGE.format(campaign.slug) + "/hit")).text
     assert page.count('type="number"') == 5
     assert "Item 1" in page

@@ -53,7 +53,7 @@ async def test_a_campaign_begins_with_the_question_and_shows_its_hit(engine, res
     assert settings.question in form
     assert load_starter_question_or_refuse(name).about.title in form
     async with engine.begin() as connection:
-        campaign = await lifecycle.create_draft_campaign(connection, settings, now=NOW)
+        campaign = await lifecycle.create_draft_campaign_or_refuse(connection, settings, now=NOW)
     await import_items(engine, campaign, ITEMS)
     page = html.unescape((await researcher.get(f"/admin/campaigns/{campaign.slug}/try/hit")).text)
     assert settings.question in page
@@ -90,7 +90,7 @@ async def test_a_form_of_an_unknown_question_is_not_found(researcher):
 
 async def test_a_campaign_is_made_from_a_file_that_another_gave(researcher, engine):
     async with engine.begin() as connection:
-        campaign = await lifecycle.create_draft_campaign(
+        campaign = await lifecycle.create_draft_campaign_or_refuse(
             connection, load_starter_question_or_refuse("sentiment").settings, now=NOW
         )
     await import_items(engine, campaign, ITEMS)

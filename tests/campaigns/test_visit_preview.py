@@ -278,3 +278,25 @@ async def test_the_last_page_shows_an_example_of_the_code_that_finds_answers_lat
     assert ">EXAMPLE</code>" in thanks
     (link,) = re.findall(r'href="([^"]+)">Stop and have my answers removed', thanks)
     assert (await researcher.get(address + html.unescape(link))).text == thanks
+
+
+async def test_closing_the_preview_returns_to_the_page_from_which_it_was_opened(engine, researcher):
+    campaign = await create_running_campaign(engine, **VISIT)
+    page = f"/admin/campaigns/{campaign.slug}"
+
+    def closing(reply):
+        return re.findall(r'href="([^"]*)">Close<', reply.text)[0]
+
+    opened = await researcher.get(f"{page}/preview?from=settings/visit")
+    assert closing(opened) == f"{page}/settings/visit"
+    ahead = html.unescape(re.findall(r'href="([^"]*)" rel="next"', opened.text)[0])
+    assert closing(await researcher.get(ahead)) == f"{page}/settings/visit"
+    for query in ("", "?from=//elsewhere.example", "?from=../../login", "?from=https://elsewhere.example"):
+        assert closing(await researcher.get(f"{page}/preview{query}")) == page
+
+
+async def test_the_pages_that_open_the_preview_name_themselves(engine, researcher):
+    campaign = await create_running_campaign(engine, **VISIT)
+    page = f"/admin/campaigns/{campaign.slug}"
+    for part in ("settings/visit", "settings/how-much", "share"):
+        assert f"from={part}" in (await researcher.get(f"{page}/{part}")).text

@@ -9,6 +9,7 @@ from tests.unsaved import unsaved
 # Ten annotators agree within two points; items 2 and 3 are level, the others are far apart.
 LEVELS = np.array([0.9, 0.8, 0.5, 0.5, 0.3, 0.1])
 NUMBERS = np.array([0, 1, 2, 3, 5, 8])
+ALL_JUDGED = np.ones(6, bool)
 
 
 def estimates(levels=LEVELS, annotators=10):
@@ -21,13 +22,21 @@ def estimates(levels=LEVELS, annotators=10):
 
 
 def line(**settings):
-    return cut_line_or_none(unsaved(goal_within=0, **settings), estimates(), LEVELS, NUMBERS)
+    return cut_line_or_none(unsaved(goal_within=0, **settings), estimates(), LEVELS, NUMBERS, ALL_JUDGED)
 
 
 def test_between_level_items_both_may_cross_the_line_below_the_best():
     found = line(goal="best", best_items=3)
     assert (found.above_count, found.last_above, found.crossing.tolist()) == (3, 2, [2, 3])
     assert found.description_text == "cut after 3: 2 items may still cross"
+
+
+def test_items_without_judgments_are_below_the_line_whatever_their_prior_says():
+    judged = np.array([False, True, True, True, True, True])
+    for settings, last in (({"goal": "best", "best_items": 2}, 2), ({"goal": "threshold", "threshold": 40}, 3)):
+        found = cut_line_or_none(unsaved(goal_within=0, **settings), estimates(), LEVELS, NUMBERS, judged)
+        assert found is not None
+        assert found.last_above == last
 
 
 def test_where_items_are_far_apart_none_may_cross():
@@ -49,7 +58,7 @@ def test_a_threshold_is_a_line_wherever_it_is(threshold, above, last):
 
 def test_as_long_as_nothing_is_known_every_item_may_cross():
     unknown = moderated_means_of_tally(Tally.empty(6))
-    found = cut_line_or_none(unsaved(goal="best", best_items=2), unknown, np.full(6, 0.5), NUMBERS)
+    found = cut_line_or_none(unsaved(goal="best", best_items=2), unknown, np.full(6, 0.5), NUMBERS, ALL_JUDGED)
     assert found is not None
     assert (found.last_above, len(found.crossing)) == (1, 6)
 

@@ -15,7 +15,7 @@ from app.dashboard import incremental, live
 from app.dashboard.incremental import HistoryReplay, PrecisionReplay
 from app.dashboard.live import LiveDashboards
 from app.dashboard.precision import initial_precision, precision_after_hits
-from app.database.session import begin_driver_transaction
+from app.database.session import borrow_driver_in_transaction
 from app.designs.answer import Answer
 from app.designs.campaign import campaign_id_and_criterion_number
 from app.inference.online.easl import LAW as EASL
@@ -173,7 +173,7 @@ async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_i
     hit = await try_to_lease_hit(engine, me)
     free = [f"v{number}" for number in range(12) if number not in hit.items][:2]
     row = f"{free[0]},{free[1]},10,90\n"
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         await submission.store_answer_of_hit_and_return_receipt(
             connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW
         )

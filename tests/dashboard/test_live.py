@@ -12,7 +12,7 @@ from app.annotation.hits import submission
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard import live, state
 from app.dashboard.live import LiveDashboards
-from app.database.session import begin_driver_transaction
+from app.database.session import borrow_driver_in_transaction
 from app.designs.answer import Answer
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -111,7 +111,7 @@ async def test_an_answer_that_is_stored_after_a_whole_import_reaches_viewers(eng
         return over
 
     watching.clock = late
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         await submission.store_answer_of_hit_and_return_receipt(
             connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW
         )

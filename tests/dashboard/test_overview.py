@@ -1,6 +1,7 @@
 """The overview over HTTP: its table with columns of the items, its timeline, and what each role sees of them."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import update
@@ -9,7 +10,13 @@ from app.campaigns import settings_edits
 from app.database import tables
 from app.database.alerts import store_alert_unless_known
 from tests.accounts.reaching import log_in_with_role
-from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    submit_scores,
+    try_to_lease_hit,
+)
 
 pytestmark = pytest.mark.usefixtures("app")
 
@@ -62,6 +69,28 @@ async def test_items_are_filtered_by_the_value_of_a_column(researcher, campaign)
     assert "has “inn” as source" in await page_of(researcher, campaign, "?by=source&value=inn")
 
 
+async def test_items_without_judgments_have_no_score_and_no_place(researcher, campaign):
+    for query in ("?columns=sd&columns=variance", "?columns=sd&order=up"):
+        rows = re.findall(r"<tr data-key.*?</tr>", await page_of(researcher, campaign, query), re.DOTALL)
+        cells = [re.findall(r'class="figure[^>]*>([^<]*)</td>', row) for row in rows]
+        judged, others = cells[:5], cells[5:]
+        assert [row[0] for row in judged] == ["1", "2", "3", "4", "5"]
+        assert all(all(row) for row in judged)
+        assert len(others) == 7
+        assert all(row[-1] == "0" and not any(row[:-1]) for row in others)
+
+
+async def test_pay_per_hour_waits_for_some_tasks(engine, researcher):
+    campaign = await create_running_campaign(engine, items=40, pay_per_hit=0.5, currency="GBP", repeat_items=True)
+    me = await create_annotator(engine, campaign)
+    for task in range(10):
+        assert "an hour" not in (await page_of(researcher, campaign)).partition("Money")[2].partition("</div>")[0], task
+        when = NOW + timedelta(minutes=task)
+        hit = await try_to_lease_hit(engine, me, now=when)
+        await submit_scores(engine, me, hit, now=when + timedelta(seconds=30))
+    assert "£60.00 an hour" in await page_of(researcher, campaign)
+
+
 async def test_a_line_is_drawn_after_the_best(researcher, campaign):
     page = await page_of(researcher, campaign)
     before, _, _ = page.partition('<tr class="cut">')
@@ -81,8 +110,9 @@ async def test_viewers_see_neither_own_columns_nor_single_answers_nor_the_timeli
 
 async def test_the_timeline_tells_edits_decisions_and_the_goal_newest_first(engine, researcher, campaign):
     async with engine.begin() as connection:
+        edits = {"judgments_per_item": 5, "checks_percent": 50.0, "consent": "## About\n" + "this study " * 40}
         await settings_edits.store_changed_settings_or_refuse(
-            connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 5})
+            connection, campaign.slug, lambda before: before.model_copy(update=edits)
         )
         await store_alert_unless_known(connection, campaign.id, "goal", "once", about="we know the best 3 items")
     await researcher.post(f"/admin/campaigns/{campaign.slug}/annotators/A1/exclude", data={"reason": "all at once"})
@@ -91,7 +121,9 @@ async def test_the_timeline_tells_edits_decisions_and_the_goal_newest_first(engi
         " ".join(re.sub("<[^>]*>", " ", line).split()) for line in re.findall(r"<li>(.*?)</li>", timeline, re.DOTALL)
     ]
     said = " | ".join(texts)
-    assert "judgments per item 3 → 5" in said
+    assert "Judgments per item 3 → 5" in said
+    assert "Tasks with a check (%) nothing → 50" in said
+    assert "Consent nothing → ## About this study this study this stu…" in said
     assert "The goal is reached: we know the best 3 items." in said
     assert said.index("excluded A1") < said.index("changed settings") < said.index("launched the campaign")
     assert f'href="/admin/campaigns/{campaign.slug}/log"' in timeline

@@ -16,7 +16,8 @@ async def campaign(engine):
     """45 items with scores that fall with their number; `verb 7` and `verb 8` are equal."""
     campaign = await create_running_campaign(engine, items=45)
     async with engine.begin() as connection:
-        await connection.execute(text("UPDATE posteriors SET score = 1 - subject / 100.0, variance = subject + 1"))
+        values = "score = 1 - subject / 100.0, variance = subject + 1, judgments = 1"
+        await connection.execute(text(f"UPDATE posteriors SET {values}"))
         await connection.execute(text("UPDATE posteriors SET score = 0.5, judgments = 2 WHERE subject IN (7, 8)"))
         await connection.execute(text("UPDATE items SET shown = '50% off_' WHERE number = 3"))
     return campaign
@@ -42,6 +43,15 @@ async def test_other_columns_sort_too(engine, campaign):
     assert (await numbers(engine, campaign, sort="variance"))[0] == 44
     assert (await numbers(engine, campaign, sort="judgments"))[:3] == [7, 8, 0]
     assert (await numbers(engine, campaign, sort="name", order="up"))[:3] == [3, 0, 1]
+
+
+async def test_items_without_judgments_come_last_by_score_and_variance(engine, campaign):
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE posteriors SET judgments = 0 WHERE subject IN (0, 44)"))
+    for order in ("up", "down"):
+        for sort in ("score", "variance"):
+            assert set((await numbers(engine, campaign, sort=sort, order=order, page=3))[-2:]) == {0, 44}
+    assert (await numbers(engine, campaign, sort="name", order="up"))[1] == 0
 
 
 async def test_pages_together_show_every_item_once_with_its_place(engine, campaign):

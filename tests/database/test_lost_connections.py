@@ -15,8 +15,8 @@ from app.database.server_database import load_database_state_or_raise
 from app.database.session import (
     Driver,
     ServingConnections,
-    begin_driver_transaction,
     borrow_autocommit_driver,
+    borrow_driver_in_transaction,
     create_engine,
     driver_of,
     is_limited_connection,
@@ -52,7 +52,7 @@ async def by_sqlalchemy(engine, _connections, statement):
 
 
 async def by_transaction(engine, _connections, statement):
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         return await connection.fetchval(statement)
 
 
@@ -192,18 +192,18 @@ async def test_locks_of_a_connection_that_fell_silent_are_released(database_url)
     """PostgreSQL hears nothing of the loss either, and would keep the locks for hours."""
     limits = replace(NEVER_ASKED, statement=2, idle_in_transaction=0.5)
     async with proxied(database_url, limits, lock_seconds=1) as (proxy, engine), asyncio.timeout(PATIENCE):
-        async with begin_driver_transaction(engine) as connection:
+        async with borrow_driver_in_transaction(engine) as connection:
             await connection.execute("CREATE TABLE counted (number int); INSERT INTO counted VALUES (0)")
 
         async def count():
-            async with begin_driver_transaction(engine) as connection:
+            async with borrow_driver_in_transaction(engine) as connection:
                 await connection.execute("UPDATE counted SET number = number + 1")
                 proxy.silence()
                 await connection.execute("SELECT 1")
 
         with pytest.raises(TimeoutError):
             await count()
-        async with begin_driver_transaction(engine) as connection:
+        async with borrow_driver_in_transaction(engine) as connection:
             await connection.execute("UPDATE counted SET number = number + 10")
             assert await connection.fetchval("SELECT number FROM counted") == 10
 

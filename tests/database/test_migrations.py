@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.annotation.hits.lease_functions_sql import LEASE_HITS_FUNCTION
 from app.annotation.hits.locked_answers import LOCK_ANSWERS_FUNCTION
 from app.annotation.hits.shown_items_sql import SHOWN_ITEMS_FUNCTION, SHOWN_OUTPUTS_FUNCTION
-from app.campaigns.lifecycle import unchecked_settings_of_campaign
+from app.campaigns.lifecycle import unchecked_settings_with_deliverable_emails
 from app.database import migrate
 from app.database.migrate import alembic_configuration, newest_schema_revision, upgrade_schema
 from app.database.schema import metadata
@@ -92,7 +92,10 @@ async def settings_of_all(engine: AsyncEngine) -> str:
     """All settings as Python writes them, so that 5 and 5.0 differ."""
     async with engine.connect() as connection:
         ids = await connection.scalars(text("SELECT id FROM campaigns ORDER BY id"))
-        stored = [unchecked_settings_of_campaign(await load_campaign(connection, campaign)) for campaign in ids.all()]
+        stored = [
+            unchecked_settings_with_deliverable_emails(await load_campaign(connection, campaign))
+            for campaign in ids.all()
+        ]
     return repr([[getattr(settings, name) for name in NAMES_IN_COLUMNS] for settings in stored])
 
 

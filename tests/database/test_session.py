@@ -12,8 +12,8 @@ from app.database.session import (
     Record,
     ServingConnections,
     SharedParameters,
-    begin_driver_transaction,
     borrow_autocommit_driver,
+    borrow_driver_in_transaction,
     execute_statement,
     fetch_first_row_or_none,
 )
@@ -35,7 +35,7 @@ class Addends(SharedParameters):
 
 
 async def backend(engine):
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         row = await fetch_first_row_or_none(connection, BACKEND, {}, Backend)
     assert row is not None
     return row.backend
@@ -47,7 +47,7 @@ async def test_a_connection_that_broke_is_not_given_to_anyone_else(engine, probl
     before = await backend(engine)
     assert await backend(engine) == before
     with pytest.raises(problem):
-        async with begin_driver_transaction(engine):
+        async with borrow_driver_in_transaction(engine):
             raise problem("the connection broke")
     assert await backend(engine) != before
 
@@ -56,15 +56,15 @@ async def test_a_connection_that_broke_is_not_given_to_anyone_else(engine, probl
 async def test_what_a_body_refuses_is_rolled_back_and_the_connection_kept(engine):
     before = await backend(engine)
     with pytest.raises(asyncpg.DivisionByZeroError):
-        async with begin_driver_transaction(engine) as connection:
+        async with borrow_driver_in_transaction(engine) as connection:
             await connection.execute("CREATE TABLE half_done (); SELECT 1 / 0")
     assert await backend(engine) == before
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         assert await connection.fetchval("SELECT to_regclass('half_done')") is None
 
 
 async def test_a_column_that_is_not_there_is_no_attribute(engine):
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         row = await fetch_first_row_or_none(connection, BACKEND, {}, Backend)
     assert not hasattr(row, "frontend")
 
@@ -89,7 +89,7 @@ async def test_who_is_cancelled_at_begin_spoils_no_later_transaction(engine, way
     with pytest.raises(asyncio.CancelledError):
         await cancelled
     await write(2)
-    async with begin_driver_transaction(engine) as other:
+    async with borrow_driver_in_transaction(engine) as other:
         assert await other.fetch("SELECT number FROM written") == [(2,)]
     await connections.close()
 
@@ -146,7 +146,7 @@ async def test_serving_connections_are_given_back_at_the_end(engine):
     ],
 )
 async def test_parameters_that_a_statement_does_not_name_are_refused(engine, parameters, wrong):
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         with pytest.raises(TypeError, match=wrong):
             await execute_statement(connection, text("SELECT CAST(:number AS int)"), parameters)
 
@@ -155,7 +155,7 @@ async def test_statements_of_a_transaction_share_typed_parameters(engine):
     class Sum(Record):
         total: int
 
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         for statement, total in (("SELECT CAST(:first AS int)", 1), ("SELECT :first + CAST(:second AS int)", 3)):
             row = await fetch_first_row_or_none(
                 connection, text(f"{statement} AS total"), Addends(first=1, second=2), Sum

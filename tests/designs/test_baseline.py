@@ -227,12 +227,12 @@ def test_an_index_never_draws_the_baseline_whatever_becomes_of_it():
     for taken in range(1, 5):
         index.update([1], [0.5], [0.2], [taken])
         index.require_consistency()
-        draw = index.draw_hit_or_none(1, seen={0}, full={2}, leading=set(), allow_seen=True, rng=rng)
+        draw = index.draw_hit_or_none(1, seen={0}, full={2}, leaders_to_avoid=set(), seen_as_last_resort=True, rng=rng)
         assert draw is not None
         assert draw.items == [0]
-    assert index.has_open_items_left_after_hit([0, 1], seen_items=[], allow_seen=True)
+    assert index.has_open_items_left_after_hit([0, 1], seen_items=[], seen_as_last_resort=True)
     index.update([0, 2], [0.5, 0.5], [0.1, 0.1], [2, 2])
-    assert not index.has_open_items_left_after_hit([], seen_items=[], allow_seen=True)
+    assert not index.has_open_items_left_after_hit([], seen_items=[], seen_as_last_resort=True)
 
 
 def test_settings_say_what_is_drawn():

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from app.analysis import calibrated_intervals
 from app.annotation.hits import submission
 from app.campaigns.settings import CampaignSettings
-from app.database.session import begin_driver_transaction
+from app.database.session import borrow_driver_in_transaction
 from app.designs.answer import Answer, Touch
 from app.errors import Conflict, NotFound
 from app.exports import items as items_export
@@ -141,7 +141,7 @@ async def test_every_scored_item_is_a_row_of_the_responses(engine):
     hit = await try_to_lease_hit(engine, assignment)
     scores = dict(zip(hit.items, (50.0, 80.5, 50.0, 0.0, 100.0), strict=True))
     touches = {hit.items[0]: Touch(1200, 3, "keyboard")}
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         answer = Answer(scores, touches, viewport="390x844", source="page")
         await submission.store_answer_of_hit_and_return_receipt(connection, assignment, hit.id, answer, now=NOW)
     header, *rows = cells(await written(engine, campaign.slug, "responses"))
@@ -187,7 +187,7 @@ async def test_assignments_tell_whom_to_pay_for_what(engine):
     campaign = await create_launched_campaign(engine, judgments_per_item=1)
     done, _ = [await create_annotator(engine, campaign, f"SECRET-{k}", platform="prolific") for k in range(2)]
     while (work := await find_or_lease_next_hit(engine, done)).hit is not None:
-        async with begin_driver_transaction(engine) as connection:
+        async with borrow_driver_in_transaction(engine) as connection:
             scores = Answer(dict.fromkeys(work.hit.items, 50.0))
             await submission.store_answer_of_hit_and_return_receipt(
                 connection, done, work.hit.id, scores, now=NOW + timedelta(minutes=3)

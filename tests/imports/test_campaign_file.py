@@ -1,5 +1,6 @@
 """A campaign as one file: what it may say, how it is refused, and that it makes an equal campaign."""
 
+import io
 import json
 from contextlib import suppress
 from pathlib import Path
@@ -255,7 +256,7 @@ async def content(engine, campaign):
     """The settings of a campaign and its items."""
     of_it = f"WHERE campaign_id = {campaign.id} ORDER BY number"
     rows = await fetch_rows(engine, f"SELECT external_id, shown, fields, prior FROM items {of_it}")
-    return lifecycle.unchecked_settings_of_campaign(campaign).model_dump(exclude={"name"}), rows
+    return lifecycle.unchecked_settings_with_deliverable_emails(campaign).model_dump(exclude={"name"}), rows
 
 
 async def test_the_study_with_everything_of_the_docs_can_be_launched_as_it_stands(engine):
@@ -372,6 +373,18 @@ async def test_items_come_from_a_table(engine, tmp_path):
     with campaign_file_io.file_path_in_folder_or_refuse(tmp_path, "items.tsv").open("rb") as opened:
         made = await created(engine, text, table=ItemTable("items.tsv", opened))
     assert [row[1] for row in (await content(engine, made))[1]] == ["run", "go"]
+
+
+async def test_items_come_from_a_text_on_each_line_unless_the_file_says_otherwise(engine):
+    texts = b"Send it.\nPlease, send it\n"
+    for part, name, stored in (
+        ("{file: a.txt}", "a.txt", ["Send it.", "Please, send it"]),
+        ("{file: a.csv, read_as: lines}", "a.csv", ["Send it.", "Please, send it"]),
+        ("{file: a.txt, read_as: table, id: ':row numbers:'}", "a.txt", ["walk"]),
+    ):
+        lines = io.BytesIO(texts if "table" not in part else b"verb\nwalk\n")
+        made = await created(engine, START + f"items: {part}\n", table=ItemTable(name, lines))
+        assert [row[1] for row in (await content(engine, made))[1]] == stored, part
 
 
 def test_a_table_lies_beside_its_file_and_nowhere_else(tmp_path):

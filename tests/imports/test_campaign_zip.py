@@ -58,7 +58,7 @@ async def filed(engine, campaign, *, with_items=True):
 async def stored_contents(engine, campaign):
     """The settings, the items, the files and the outputs of a campaign."""
     rows = [await fetch_rows(engine, statement, campaign=campaign.id) for statement in STORED]
-    return lifecycle.unchecked_settings_of_campaign(campaign).model_dump(exclude={"name"}), *rows
+    return lifecycle.unchecked_settings_with_deliverable_emails(campaign).model_dump(exclude={"name"}), *rows
 
 
 # There and back

@@ -6,7 +6,7 @@ import pytest
 
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 from tests.annotation.hits.criteria import criteria_settings
-from tests.campaigns.drafts import VERBS, create_draft, import_items
+from tests.campaigns.drafts import VERBS, apply_action, create_draft, import_items
 
 GOLD = "id,text,expected,tolerance,explanation\ng1,to run,90,10,fast\ng2,to sleep,10,,\ng3,to walk,50,,\n"
 
@@ -29,7 +29,7 @@ def words(html):
 
 async def add_gold(researcher, campaign, content=GOLD, **more):
     address = f"/admin/campaigns/{campaign.slug}/items/gold"
-    return await researcher.post(address, data={"kind": "gold", "pasted": content, "pasted_as": "table"} | more)
+    return await researcher.post(address, data={"kind": "gold", "pasted": content, "read_as": "table"} | more)
 
 
 async def test_a_pasted_table_adds_gold_items_apart_from_the_items(researcher, engine, campaign):
@@ -43,7 +43,7 @@ async def test_a_pasted_table_adds_gold_items_apart_from_the_items(researcher, e
         await fetch_value(engine, "SELECT fields->>'explanation' FROM check_items WHERE external_id = 'g1'") == "fast"
     )
     assert await fetch_value(engine, "SELECT count(*) FROM items") == items
-    assert "Imported 3 gold or attention items." in words((await researcher.get(reply.headers["location"])).text)
+    assert "Imported 3 gold items." in words((await researcher.get(reply.headers["location"])).text)
 
 
 async def test_a_file_adds_attention_items_and_a_row_may_name_another_kind(researcher, engine, campaign):
@@ -56,6 +56,9 @@ async def test_a_file_adds_attention_items_and_a_row_may_name_another_kind(resea
     assert reply.status_code == 303, words(reply.text)
     kinds = await fetch_rows(engine, "SELECT external_id, kind FROM check_items ORDER BY number")
     assert kinds == [("a1", "attention"), ("g1", "gold")]
+    page = words((await researcher.get(reply.headers["location"])).text)
+    assert "Imported 1 gold item and 1 attention item." in page
+    assert "6 items, 1 gold item and 1 attention item" in page
 
 
 async def test_a_wrong_row_adds_nothing_and_the_form_keeps_what_was_pasted(researcher, engine, campaign):
@@ -97,3 +100,53 @@ async def test_where_no_goal_fits_the_step_says_why_in_the_words_of_the_refusal(
     page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/how-much")).text)
     reason = "a goal is about one criterion, so a draft first needs a “Deciding criterion”"
     assert f"This campaign cannot have a goal: {reason}. It collects all judgments wanted." in page
+
+
+async def test_gold_items_without_ids_get_the_next_numbers(researcher, engine, campaign):
+    reply = await add_gold(researcher, campaign, "text,expected\nto run,90\nto sleep,10\n")
+    assert reply.status_code == 303, words(reply.text)
+    checks = await fetch_rows(engine, "SELECT external_id, shown FROM check_items ORDER BY number")
+    assert checks == [("7", "to run"), ("8", "to sleep")]
+
+
+async def test_the_page_says_what_an_expected_answer_is_and_what_becomes_of_gold_items(researcher, engine, campaign):
+    page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/items")).text)
+    assert "Expected answer: points, from 0 to 100. Tolerance: points; empty means 15." in page
+    assert "They then leave the study and get no score, unless you keep them there, too." in page
+    labelled = await create_draft(engine, design="categories", design_settings={"labels": ["rude", "polite"]})
+    await import_items(engine, labelled, VERBS)
+    page = words((await researcher.get(f"/admin/campaigns/{labelled.slug}/items")).text)
+    assert "Expected answer: a label, or several separated by |: rude, polite." in page
+
+
+@pytest.mark.parametrize(
+    ("limit", "percent", "reason"),
+    [
+        (None, 10, "One task in 10: a person meets 3 checks in about 30 tasks."),
+        (2, 50, "With 2 tasks per person, a person then meets about 1; a larger share is not possible."),
+        (10, 30, "With 10 tasks per person, a person then meets about 3 of 3 checks."),
+    ],
+)
+async def test_a_share_of_tasks_is_proposed_for_the_first_gold_items_and_set_by_a_press(
+    researcher, engine, limit, percent, reason
+):
+    draft = await create_draft(engine, hits_per_annotator=limit, repeat_items=True, judgments_per_item=10)
+    await import_items(engine, draft, VERBS)
+    address = f"/admin/campaigns/{draft.slug}/items"
+    button = f"Show them in {percent} % of tasks"
+    assert button not in words((await researcher.get(address)).text)
+    await add_gold(researcher, draft)
+    page = words((await researcher.get(address)).text)
+    assert reason in page
+    assert button in page
+    assert (await researcher.post(f"{address}/show-checks")).status_code == 303
+    assert await fetch_value(engine, "SELECT checks_percent FROM campaigns") == percent
+    assert button not in words((await researcher.get(address)).text)
+    await researcher.post(f"{address}/show-checks")
+    assert await fetch_value(engine, "SELECT checks_percent FROM campaigns") == percent
+
+
+async def test_the_share_of_a_launched_campaign_is_left_to_its_settings(researcher, engine, campaign):
+    await add_gold(researcher, campaign)
+    await apply_action(engine, campaign, "launch")
+    assert (await researcher.post(f"/admin/campaigns/{campaign.slug}/items/show-checks")).status_code == 409

@@ -26,8 +26,15 @@ from tests.annotation.hits.campaigns import (
     submit_scores,
     try_to_lease_hit,
 )
-from tests.campaigns.drafts import create_draft, create_launched_campaign, import_results, replay_is_clean
+from tests.campaigns.drafts import (
+    apply_action,
+    create_draft,
+    create_launched_campaign,
+    import_results,
+    replay_is_clean,
+)
 from tests.imports.interruption import interrupt_import
+from tests.imports.test_not_applicable import COLUMNS
 from tests.imports.test_responses_import import result_file
 
 ROWS = 60
@@ -41,9 +48,7 @@ ERASE_PEOPLE = """
         identifiers_erased_at, person_hashes)
     SELECT :id, 'R', min(id), 'anonymise', 'ada', :at, :at, :at, :at, :hashes FROM annotators
 """
-MARKED_ALL = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2,Answer.na1,Answer.na2\n" + "".join(
-    f"A{k},W{k},v0,v1,,,on,on\n" for k in range(ROWS - 10)
-)
+MARKED_ALL = COLUMNS + "".join(f"A{k},W{k},v0,v1,,,on,on\n" for k in range(ROWS - 10))
 SCORED = "".join(f"B{k},W{k},v0,v1,50,60,,\n" for k in range(10))
 
 
@@ -136,6 +141,17 @@ async def test_an_import_ends_if_the_ids_of_its_annotators_were_erased_meanwhile
     assert await fetch_value(engine, COUNT_FILES) == 0
 
 
+async def test_an_import_ends_if_its_campaign_became_a_draft_again_meanwhile(engine):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000, items_per_hit=2)
+    unjudged = "".join(f"A{k},W{k},v0,v1,,,on,on\n" for k in range(5))  # the first transaction: tasks without an answer
+    await interrupt_import(engine, campaign, COLUMNS + unjudged + "A5,W5,v0,v1,70,30,,\n")
+    async with engine.begin() as connection:
+        await revert_unanswered_to_draft_or_refuse(connection, campaign.slug)
+    await continuation(engine).continue_imports()
+    assert await fetch_value(engine, COUNT_RESPONSES) == 0
+    assert await fetch_value(engine, COUNT_FILES) == 0
+
+
 async def test_the_file_goes_with_its_campaign(engine, results):
     campaign = await create_launched_campaign(engine, judgments_per_item=1000)
     await interrupt_import(engine, campaign, results)
@@ -162,11 +178,12 @@ async def test_a_file_with_any_name_is_imported(engine, results, name):
     assert await fetch_value(engine, COUNT_FILES) == 0
 
 
-async def test_nothing_is_stored_in_a_campaign_that_became_a_draft_again_meanwhile(engine):
+async def test_nothing_is_stored_in_a_campaign_that_was_launched_again_meanwhile(engine):
     campaign = await create_launched_campaign(engine, judgments_per_item=1000)
     await interrupt_import(engine, campaign, MARKED_ALL + SCORED)
     async with engine.begin() as connection:
         await revert_unanswered_to_draft_or_refuse(connection, campaign.slug)
+    await apply_action(engine, campaign)
     await continuation(engine).continue_imports()
     assert await fetch_value(engine, "SELECT count(*) FROM hits") == 0
     assert await fetch_value(engine, COUNT_FILES) == 0

@@ -37,12 +37,13 @@ async def test_own_columns_are_kept_in_the_address(researcher):
 @pytest.mark.parametrize(
     ("pasted", "read_as", "name", "content"),
     [
-        ("Well, then.\nOf course", "auto", "pasted.jsonl", '{"text": "Well, then."}\n{"text": "Of course"}\n'),
+        ("Well, then.\nOf course", "auto", "pasted.txt", "Well, then.\nOf course"),
+        ("text\nrun\nwalk", "auto", "pasted.csv", "text\nrun\nwalk"),
         ("id\ttext\n1\tone", "auto", "pasted.tsv", "id\ttext\n1\tone"),
         ("id,text\n1,one", "auto", "pasted.csv", "id,text\n1,one"),
         ("verb;gloss\nrun;move", "auto", "pasted.csv", "verb;gloss\nrun;move"),
         ('[{"id": 1}]', "auto", "pasted.json", '[{"id": 1}]'),
-        ("id,text\n1,one", "lines", "pasted.jsonl", '{"text": "id,text"}\n{"text": "1,one"}\n'),
+        ("id,text\n1,one", "lines", "pasted.txt", "id,text\n1,one"),
     ],
 )
 def test_a_pasted_text_is_read_as_what_it_looks_like(pasted, read_as, name, content):
@@ -53,7 +54,7 @@ async def test_pasted_lines_are_previewed_and_imported_as_numbered_items(researc
     address = await create(researcher)
     pasted = {"pasted": "A quiet room.\n\nWell, it depends."}
     page = await researcher.post(f"{address}/items/preview", data=pasted)
-    assert "<b>2 rows</b>" in page.text
+    assert "<b>2 rows</b>, in 3 lines of text" in page.text
     assert "Well, it depends.</textarea>" in page.text
     done = await researcher.post(f"{address}/items", data=pasted)
     assert done.status_code == 303, done.text

@@ -143,7 +143,7 @@ def by_algorithm_1(state, rng):
         ItemValues(dirichlet.score(*state), dirichlet.variance(*state), np.zeros(state.shape[1])),
         SelectionSettings(10**6, 1, 0.1),
     )
-    drawn = index.draw_hit_or_none(1, seen=set(), full=set(), leading=set(), allow_seen=True, rng=rng)
+    drawn = index.draw_hit_or_none(1, seen=set(), full=set(), leaders_to_avoid=set(), seen_as_last_resort=True, rng=rng)
     assert drawn is not None
     return drawn.leader
 

@@ -86,7 +86,7 @@ def test_kappa_of_one_label_throughout_is_undefined_and_says_so():
 
 
 def test_a_pair_is_the_same_whichever_item_is_shown_first():
-    fit = retest.compare_repeated_pairs([0, 1, 0, 2], [1, 0, 2, 0], [1, -1, 1, 1], [0, 0, 0, 0])
+    fit = retest.compare_repeated_pair_judgments_with_previous([0, 1, 0, 2], [1, 0, 2, 0], [1, -1, 1, 1], [0, 0, 0, 0])
     assert fit.repeats.tolist() == [2]
     assert fit.same.tolist() == [0.5]
 

@@ -10,9 +10,9 @@ from app.inference.ground.proportions import wilson_shares_and_interval_ends
 from app.inference.preferences import best_worst_counts
 from app.inference.preferences.scale_reliability import (
     best_worst_split_halves_within_tuples,
+    correlate_scores_of_annotator_halves_or_raise,
     random_half_of_each_tuple,
     scale_separation,
-    split_half_by_annotators,
 )
 
 SCORES = [-1.8, -0.9, -0.3, 0.1, 0.6, 1.1, 1.9]
@@ -62,8 +62,10 @@ def test_reliability_follows_from_separation_and_the_unit_does_not_matter(scores
 
 
 def test_halves_of_annotators_agree_if_items_differ_and_do_not_if_they_are_alike():
-    apart = split_half_by_annotators(*simulated_pairs(), splits=30, rng=np.random.default_rng(2))
-    alike = split_half_by_annotators(*simulated_pairs(spread=0.0), splits=30, rng=np.random.default_rng(2))
+    apart = correlate_scores_of_annotator_halves_or_raise(*simulated_pairs(), splits=30, rng=np.random.default_rng(2))
+    alike = correlate_scores_of_annotator_halves_or_raise(
+        *simulated_pairs(spread=0.0), splits=30, rng=np.random.default_rng(2)
+    )
     assert apart.correlation > 0.9
     assert abs(alike.correlation) < 0.3
     assert apart.low <= apart.correlation <= apart.high
@@ -73,7 +75,8 @@ def test_halves_of_annotators_agree_if_items_differ_and_do_not_if_they_are_alike
 
 def test_the_same_seed_gives_the_same_figures():
     one, again = (
-        split_half_by_annotators(*simulated_pairs(), splits=5, rng=np.random.default_rng(4)) for _ in range(2)
+        correlate_scores_of_annotator_halves_or_raise(*simulated_pairs(), splits=5, rng=np.random.default_rng(4))
+        for _ in range(2)
     )
     assert one == again
 
@@ -81,13 +84,15 @@ def test_the_same_seed_gives_the_same_figures():
 def test_comparisons_by_one_annotator_cannot_be_split():
     first, second, outcomes, _ = simulated_pairs()
     with pytest.raises(Inestimable) as refused:
-        split_half_by_annotators(first, second, outcomes, np.zeros_like(first), rng=np.random.default_rng(1))
+        correlate_scores_of_annotator_halves_or_raise(
+            first, second, outcomes, np.zeros_like(first), rng=np.random.default_rng(1)
+        )
     assert refused.value.code == "one_judge"
 
 
 def test_halves_without_common_items_are_refused():
     with pytest.raises(Inestimable) as refused:
-        split_half_by_annotators([0, 2], [1, 3], [1, 1], [0, 1], rng=np.random.default_rng(1))
+        correlate_scores_of_annotator_halves_or_raise([0, 2], [1, 3], [1, 1], [0, 1], rng=np.random.default_rng(1))
     assert refused.value.code == "halves_without_scale"
 
 

@@ -1,6 +1,7 @@
 """Draw mutants of a room, try them, and report."""
 
 import ast
+import re
 import sys
 import tomllib
 from collections import Counter
@@ -15,6 +16,7 @@ from tests.mutation.mutants import Mutant, list_mutants
 from tests.mutation.plugin import ROOT, Forks, Result, TestMap
 
 TYPICAL_SECONDS = 0.05
+COMMON_WORDS = {"test", "annotation", "hit", "record", "quality", "none", "return", "load", "pas"}
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 
 
@@ -36,7 +38,10 @@ class Room:
 
 ROOMS = {
     "inference": Room(("app/inference",), ("tests/inference",), is_pure=True),
-    "serving": Room(("app/annotation/hits", "app/record"), ("tests/annotation/hits", "tests/record", "tests/api")),
+    "serving": Room(
+        ("app/annotation/hits", "app/record"),
+        ("tests/annotation/hits", "tests/record", "tests/annotation/onboarding", "tests/api"),
+    ),
     "quality": Room(
         ("app/quality",),
         (
@@ -144,9 +149,25 @@ def draw_mutants(mutants: Sequence[Mutant], plan: Plan) -> list[Mutant]:
 
 
 def choose_tests(mutant: Mutant, found: TestMap, room: Room, seconds: Mapping[str, float]) -> list[str]:
-    """Return the tests of a mutant: of the room's own folder first, then the quickest as far as that is known."""
+    """Return the tests of a mutant, the most promising first.
+
+    They are in the room's own folder, have many words in common with the mutant, and are quick as far as that is known.
+    """
+    words = words_of_name(mutant.name)
     tests = found.tests.get(mutant.path if room.is_pure else f"{mutant.path}:{mutant.block}", [])
-    return sorted(tests, key=lambda test: (not test.startswith(room.tests[0]), seconds.get(test, TYPICAL_SECONDS)))
+    return sorted(
+        tests,
+        key=lambda test: (
+            not test.startswith(room.tests[0]),
+            -len(words & words_of_name(test)),
+            seconds.get(test, TYPICAL_SECONDS),
+        ),
+    )
+
+
+def words_of_name(name: str) -> set[str]:
+    """Return the words of a test's or mutant's name that tell it from others, without an s at their ends."""
+    return {word.rstrip("s") for word in re.findall(r"[a-z]{4,}", name.lower())} - COMMON_WORDS
 
 
 def read_reasons() -> dict[str, str]:

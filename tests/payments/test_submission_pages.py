@@ -8,6 +8,7 @@ from tests.payments.fake_prolific import HOOK_SECRET, signed_notice
 from tests.payments.studies import audit_lines, create_study, words
 
 LONG = "You answered all tasks within two seconds, and your answers to the checks were wrong, so we cannot use them."
+TICKED_BOX_TO_APPROVE = 'id="approves" value="yes" aria-describedby="approves-hint" checked>'
 
 
 @pytest.fixture
@@ -122,8 +123,9 @@ async def test_how_submissions_are_read_is_set_and_noted(engine, researcher, pag
 
 
 async def test_the_page_asks_before_it_forgets_submissions_that_wait(engine, researcher, page, program, study):
-    refused = (await researcher.post(f"{page}/settings", data={"study": "study-2"})).text
-    assert "still wait for a decision: these people are not paid yet" in refused
+    refused = (await researcher.post(f"{page}/settings", data={"study": "study-2", "approves": "yes"})).text
+    assert "still wait for a decision: 2. These people are not paid yet" in refused
+    assert TICKED_BOX_TO_APPROVE in refused
     assert 'name="forgets_waiting"' in refused
     assert 'value="study-2"' in refused
     reply = await program("POST", "/settings", part="submissions", json={"study": "study-2"})
@@ -131,6 +133,13 @@ async def test_the_page_asks_before_it_forgets_submissions_that_wait(engine, res
     assert await fetch_rows(engine, "SELECT study FROM payment_accounts") == [("study-1",)]
     await researcher.post(f"{page}/settings", data={"study": "study-2", "forgets_waiting": "yes"})
     assert await fetch_rows(engine, "SELECT study FROM payment_accounts") == [("study-2",)]
+
+
+async def test_a_refused_form_does_not_switch_approvals_on_again(engine, researcher, page, study):
+    await execute_sql(engine, "UPDATE payment_accounts SET approves = true")
+    refused = (await researcher.post(f"{page}/settings", data={"study": "study-2"})).text
+    assert TICKED_BOX_TO_APPROVE not in refused
+    assert TICKED_BOX_TO_APPROVE in (await researcher.get(page)).text
 
 
 async def test_a_program_that_leaves_the_study_out_keeps_it(engine, program, study):

@@ -237,7 +237,7 @@ async def test_the_plan_is_a_tab_of_every_campaign_so_that_tabs_do_not_move(engi
     assert plan_of + ">Plan</a>" in await tabs(draft)
     assert f'/{other.slug}/plan" data-campaign-tab="plan">Plan</a>' in await tabs(other)
     assert (
-        "has no goal. Choose one in its settings: the step “How much”"
+        "collects all its judgments, so there is nothing to plan."
         in (await researcher.get(f"/admin/campaigns/{other.slug}/plan")).text
     )
     page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
@@ -435,7 +435,7 @@ async def test_the_pace_of_a_campaign_is_that_of_its_last_answers(engine):
 async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
     campaign = await create_running_campaign(engine, items=8)
     reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")
-    assert (reply.status_code, "has no goal" in reply.text) == (200, True)
+    assert (reply.status_code, "nothing to plan" in reply.text) == (200, True)
 
 
 @pytest.mark.parametrize(
@@ -455,7 +455,7 @@ async def test_a_campaign_that_can_have_no_goal_is_not_told_to_choose_one(engine
     campaign = await create_running_campaign(engine, items=8, launched=False, **settings)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
     assert f"cannot have a goal: {said}" in page
-    assert "edit#goal" not in page
+    assert "setting=goal" not in page
 
 
 @pytest.mark.parametrize(
@@ -491,3 +491,10 @@ async def test_without_items_there_is_nothing_to_plan(engine, researcher):
     assert refused.value.code == "no_items"
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
     assert f'<a class="button" href="/admin/campaigns/{campaign.slug}/items">Items</a>' in page
+
+
+async def test_a_campaign_for_all_judgments_is_led_straight_to_the_goal(engine, researcher):
+    campaign = await create_running_campaign(engine, items=8)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert "collects all its judgments, so there is nothing to plan" in page
+    assert f'href="/admin/campaigns/{campaign.slug}/settings?setting=goal">Choose a goal</a>' in page

@@ -63,7 +63,7 @@ def run_campaign(mine, known, seed):
     while not is_reached(mine, there, known) and more < MAX_NEW_JUDGMENTS_PER_ITEM * ITEMS:
         for _ in range(3):
             draw = there.index.draw_hit_or_none(
-                5, seen=set(), full=set(), leading=set(), allow_seen=True, rng=rng
+                5, seen=set(), full=set(), leaders_to_avoid=set(), seen_as_last_resort=True, rng=rng
             ) or pytest.fail("the campaign wants no more")
             who = int(rng.integers(200))
             there.update_campaign_by_answer(

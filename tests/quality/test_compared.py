@@ -9,8 +9,10 @@ import pytest
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
 from app.quality import peer_agreement
+from app.quality.annotators import load_annotator_lines, load_value_histogram_by_annotator
 from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons, sample_judgments_and_count_their_items
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
+from tests.annotation.hits.criteria import NAMES, create_campaign_with_criteria, submit_by_criterion
 from tests.quality.deciding import decide
 
 
@@ -46,6 +48,19 @@ async def test_who_answers_otherwise_goes_against_the_others_and_is_less_reliabl
     assert careful[1].bias > careful[2].bias
 
 
+async def test_annotators_are_compared_by_the_first_criterion(engine):
+    campaign = await create_campaign_with_criteria(engine, items=30, judgments_per_item=50, repeat_items=False)
+    for person in range(3):
+        visit = await create_annotator(engine, campaign, f"ann {person}")
+        for _ in range(6):
+            hit = await try_to_lease_hit(engine, visit)
+            first = [3.0 * item for item in hit.items]
+            second = [90 - score for score in first] if person == 2 else first
+            await submit_by_criterion(engine, visit, hit, dict(zip(NAMES, (first, second), strict=False)))
+    correlations = [one.peer_correlation.value for one in (await compare(engine, campaign)).by_annotator.values()]
+    assert correlations == pytest.approx([1.0] * 3)
+
+
 @pytest.mark.parametrize("people", [2, 6])
 async def test_annotators_go_with_the_others_at_one_figure_on_their_page_and_in_the_analysis(
     engine, researcher, people
@@ -73,11 +88,15 @@ async def test_answers_that_do_not_count_are_compared_with_nobody(engine):
     assert {*before.by_annotator} - {*after.by_annotator} == {out}
 
 
-async def test_of_places_in_an_order_there_is_no_bias(engine):
+async def test_of_places_in_an_order_there_is_no_bias_and_no_histogram(engine):
     campaign = await create_answered_campaign(engine, design="ranking")
     found = (await compare(engine, campaign)).by_annotator.values()
     assert len(found) == 6
     assert all(one.reliability is None and one.bias is None for one in found)
+    async with engine.connect() as connection:
+        lines = await load_annotator_lines(connection, campaign, limit=1)
+        number = lines[0].id
+        assert await load_value_histogram_by_annotator(connection, campaign, [number]) == {}
 
 
 async def test_of_many_answers_the_comparison_is_made_beside_the_server_and_kept(engine, monkeypatch):

@@ -30,6 +30,7 @@ def test_what_never_happened_surprises_nobody():
 def test_what_always_happens_is_too_often_after_a_few_cases_only():
     failed_all = [is_event_share_above_limit(n, n, 0.2, 0.002) for n in range(1, 8)]
     assert failed_all == [False] * 4 + [True] * 3
+    assert is_event_share_above_limit(1, 1, 0.2, 0.5)  # three times as likely as at a share of a fifth
 
 
 def test_of_those_in_whom_it_happens_just_so_often_few_are_ever_found_though_looked_at_after_every_case():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.database.session import begin_driver_transaction
+from app.database.session import borrow_driver_in_transaction
 from app.errors import Invalid, NotFound
 from app.quality.bulk_decisions import apply_bulk_decision_and_return_outcome
 from app.quality.inbox import (
@@ -86,7 +86,7 @@ async def test_a_decision_that_does_not_apply_changes_nothing(engine, researcher
 @pytest.mark.parametrize("action", ["hold", "exclude"])
 async def test_an_annotator_who_is_erased_meanwhile_is_left_and_the_others_are_decided(engine, action):
     campaign, _, _ = await answer_hits(engine, people=2)
-    async with begin_driver_transaction(engine) as erasing:
+    async with borrow_driver_in_transaction(engine) as erasing:
         await erasing.execute("SELECT FROM annotators WHERE id = (SELECT min(id) FROM annotators) FOR UPDATE")
         deciding = asyncio.create_task(
             apply_bulk_decision_and_return_outcome(
@@ -98,6 +98,16 @@ async def test_an_annotator_who_is_erased_meanwhile_is_left_and_the_others_are_d
     outcome = await deciding
     assert (dict(outcome.states_before), list(outcome.unchanged)) == ({"A2": "active"}, ["A1"])
     assert await states_of(engine, campaign) == ["erased", "held" if action == "hold" else "excluded"]
+
+
+async def test_what_an_address_says_besides_states_of_annotators_is_ignored(engine, researcher):
+    campaign, _, _ = await answer_hits(engine, people=2)
+    for before, said in (
+        ("A1.held,A2.active", "Your decision about 2 annotators is stored: A1, A2."),
+        ("A1.held,<b>.held,A2.gone,A2", "Your decision about 1 annotator is stored: A1."),
+    ):
+        page = await researcher.get(f"/admin/campaigns/{campaign.slug}/checks", params={"before": before})
+        assert said in words(page.text)
 
 
 async def test_annotators_without_an_answer_are_only_counted(engine, researcher):

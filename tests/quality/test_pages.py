@@ -77,6 +77,19 @@ async def test_the_line_of_a_check_counts_its_answers_its_failures_and_the_value
     assert (attention.answers, attention.failed, list(attention.histograms)) == (0, 0, [])
 
 
+async def test_the_line_of_a_check_whose_answer_is_a_place_has_no_histogram(app):
+    engine, pair = app.state.database, "g1,to walk,gold,1,\ng2,to flummox,gold,2,\n"
+    campaign = await create_launched_campaign(
+        engine, ITEMS + pair, checks_percent=20, design="ranking", items_per_hit=2
+    )
+    await execute_sql(engine, ANSWER_CHECK, campaign=campaign.id, now=NOW, values=[1])
+    lines = await check_lines(engine, campaign)
+    assert [(line.external_id, line.expected, list(line.histograms)) for line in lines] == [
+        ("g1", "place 1", []),
+        ("g2", "place 2", []),
+    ]
+
+
 async def test_a_check_is_doubted_if_more_than_half_of_five_answers_or_more_failed_it(app):
     engine = app.state.database
     for values, is_wrong in (([10] * 4, False), ([10] * 3 + [80] * 2, True), ([10] * 3 + [80] * 3, False)):

@@ -91,6 +91,12 @@ async def test_rules_that_are_off_warn_of_nothing(engine, researcher):
     campaign = await with_gold(engine, quality_preset="off")
     assert "cannot find" not in await page_of(researcher, campaign, "launch/confirm")
     assert "Rules flag a person" not in await page_of(researcher, campaign, "settings/quality")
+    running = await create_running_campaign(engine, quality_preset="off")
+    assert "Rules that compare annotators" not in await page_of(researcher, running, "checks")
+
+
+async def test_a_draft_is_not_said_to_have_too_few_annotators(engine, researcher):
+    assert "Rules that compare annotators" not in await page_of(researcher, await with_gold(engine), "checks")
 
 
 async def test_while_few_have_answered_the_page_says_that_nobody_is_compared_yet(engine, researcher):
@@ -120,6 +126,8 @@ def test_how_many_checks_one_person_meets():
     assert expected_check_count_or_none(workload(20, 6, 2), "attention") == pytest.approx(0.75)  # a quarter of 3
     assert expected_check_count_or_none(workload(100, 6, 0), "gold") == 6  # not twice
     assert expected_check_count_or_none(workload(None, 6, 0), "gold") is None
+    assert expected_check_count_or_none(AnnotatorWorkload(20, 5, {"gold": 6}, 15.0), "attention") == 0
+    assert expected_check_count_or_none(AnnotatorWorkload(20, 5, {}, 15.0), "gold") == 0
     assert sentence_on_checks_met_by_one_person_or_empty(workload(6, 0, 0)) == ""
     assert sentence_on_checks_met_by_one_person_or_empty(workload(20, 6, 2)) == (
         "With 20 tasks per person, one person meets 2.2 gold items and 0.8 attention items on average."
@@ -161,6 +169,8 @@ def test_enough_work_for_a_rule_leaves_no_reason_against_it():
     campaign = unsaved(checks_percent=50.0)
     enough = AnnotatorWorkload(40, 5, {"gold": 20, "attention": 0}, 50.0)
     assert rule_reach_in_campaign(gold, campaign, enough, 0.002).never_reason == ""
+    unlimited = rule_reach_in_campaign(judgments, campaign, AnnotatorWorkload(None, 5, {}, 0.0), 0.002)
+    assert unlimited.never_reason == ""
     needed = judgments.least_work_requirement("points", 0.002).count
     for hits, reason in ((needed, ""), (needed - 1, f"With {needed - 1} tasks per person ({needed - 1} judgments)")):
         reach = rule_reach_in_campaign(judgments, campaign, AnnotatorWorkload(hits, 1, {}, 0.0), 0.002)

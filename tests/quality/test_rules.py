@@ -26,7 +26,7 @@ from app.quality.rules.pooled_signs import (
 from app.quality.rules.straight_lining import StraightLining, count_repeated_and_repeatable_answers
 from app.quality.rules.too_fast import TooFast
 from app.quality.rules.unplayed import UnplayedRule
-from app.quality.sequential_limits import log_bayes_factor
+from app.quality.sequential_limits import ends_of_sequential_correlation_interval, log_bayes_factor
 from app.quality.settings import parse_all_rule_choices_by_name
 from tests.quality.people import annotator_behaviour, careful_annotator, careful_crowd
 from tests.toys.round_numbers import RoundNumbers
@@ -104,7 +104,7 @@ def test_rules_that_compare_nobody_measure_nothing():
 
 
 def worst_annotator(name, count):
-    """Behaviour of an annotator that speaks for a rule in each of so many units of work."""
+    """Return an annotator whose units of work, so many, all look careless to a rule."""
     circles = np.concatenate([3 * k + np.array([0, 1, 1, 2, 2, 0]) for k in range(count)])  # a > b > c > a
     return {
         "gold": lambda: annotator_behaviour([], gold_met=np.zeros(count, bool)),
@@ -139,6 +139,16 @@ def test_a_threshold_below_half_way_to_always_asks_for_no_less_work():
         assert lowest == half, rule.name
 
 
+def test_agreement_needs_as_many_judgments_as_tell_none_at_all_from_the_share_that_it_asks_for():
+    for percent in range(20, 90, 10):
+        count = AgreementWithOthers(share_percent=percent).least_work_requirement("points", ALARM).count
+        enough, little = (
+            ends_of_sequential_correlation_interval(0.0, judgments, 2 * ALARM)[1] for judgments in (count, count - 1)
+        )
+        assert enough < percent / 100
+        assert little >= percent / 100 or count == 20, percent
+
+
 def test_requirements_name_their_units_and_whom_they_need_to_compare_with():
     needs = {name: rule().least_work_requirement("points", ALARM) for name, rule in QUALITY_RULES.items()}
     assert {name: (need.unit, need.count_per_other, need.other_annotators) for name, need in needs.items()} == {
@@ -163,6 +173,8 @@ def test_annotators_are_compared_from_ten_answers_on():
         assert rule.measure_for_comparison(enough) == share
         assert isnan(rule.measure_for_comparison(few))
         assert isnan(rule.measure_for_comparison(order))
+    circles = [Contradictions().measure_for_comparison(worst_annotator("contradictions", count)) for count in (9, 10)]
+    assert circles == pytest.approx([nan, 1.0], nan_ok=True)
     repeated = [annotator_behaviour([0.5] * count, n=1) for count in (10, 11)]
     assert [StraightLining().measure_for_comparison(one) for one in repeated] == pytest.approx([nan, 1.0], nan_ok=True)
     assert count_repeated_and_repeatable_answers(annotator_behaviour([0.5, 0.5], n=2)) == (1, 1)
@@ -229,6 +241,9 @@ def test_one_who_plays_nothing_is_found_and_one_who_skips_every_tenth_recording_
     assert found.measures == {"unplayed": 6, "judgments": 6}
     assert found.sentence == "Judged 6 of 6 recordings or videos after playing less than 50 %."
     assert evaluate(UnplayedRule(), annotator_behaviour([], played_share=np.zeros(4))) is None
+    half, less = (annotator_behaviour([], played_share=np.full(6, share)) for share in (0.5, 0.499))
+    assert evaluate(UnplayedRule(), half) is None
+    assert evaluate(UnplayedRule(), less) is not None
 
 
 def test_without_others_nobody_is_too_fast():
@@ -419,6 +434,9 @@ def test_repeated_values_count_against_the_farthest_earlier_item_and_reversals_b
     # pairs: the first two are not clearly different; the next two are in the right order.
     assert count_reversed_and_ordered_pairs(one) == (0, 1)
     assert count_reversed_and_ordered_pairs(replace(one, others_share=1 - one.others_share)) == (1, 1)
+    with_others = [replace(one, other_judge_counts=np.full(5, count)) for count in (0, 1)]
+    assert [count_repeated_and_comparable_values(seen, within_hits=False) for seen in with_others] == [(0, 0), (1, 3)]
+    assert [count_reversed_and_ordered_pairs(seen) for seen in with_others] == [(0, 0), (0, 1)]
     labels = replace(one, answer_kind="ordered_classes", class_count=5)
     assert count_repeated_and_comparable_values(labels, within_hits=False) == (
         0,

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.annotation.hits import drafts
 from app.cli.run_command import encode_chunk
-from app.database.session import begin_driver_transaction
+from app.database.session import borrow_driver_in_transaction
 from app.errors import Conflict, Invalid, NotFound
 from app.exports.registry import open_export_or_refuse
 from app.imports.imported_hits_store import LOCK_RESPONSE_IMPORTS
@@ -48,7 +48,7 @@ async def test_who_is_held_gets_no_hit_and_their_answers_count(engine):
 async def test_what_an_annotator_holds_goes_to_others_and_comes_back_with_them(engine, bars, lets_in):
     campaign, (me, other), (first, _) = await answer_hits(engine, people=2, hits=0, items=5, judgments_per_item=1)
     hit = await try_to_lease_hit(engine, me)
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         await drafts.save_draft_and_tell_if_hit_is_open(connection, me, hit.id, {"00": {"score": 7}})
     assert (await find_or_lease_next_hit(engine, other)).reason == "wait"
     await decide(engine, campaign, bars, first)
@@ -75,7 +75,7 @@ async def test_a_first_touch_after_its_time_is_no_way_back_to_a_hit(engine):
     hit = await try_to_lease_hit(engine, me)
     await execute_sql(engine, "UPDATE hits SET untouched_by = 'somewhere'")
     await decide(engine, campaign, "hold", first)
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         await drafts.save_draft_and_tell_if_hit_is_open(connection, me, hit.id, {})
     assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE expires_at > clock_timestamp()") == 0
 

@@ -186,3 +186,12 @@ async def test_a_law_begins_with_what_it_keeps_under_the_present_rule(engine):
         "annotators": {},
         "items": {},
     }
+
+
+def test_a_state_of_many_items_is_split_so_that_each_item_is_stored_once_and_the_campaign_with_the_first(monkeypatch):
+    monkeypatch.setattr(law_storage, "ITEM_STATES_PER_WRITE", 2)
+    items = {number: ([float(number)], None) for number in range(5)}
+    parts = [*law_storage.iterate_law_state_in_item_batches(LawState([1.0], {7: [2.0]}, items))]
+    assert [[*part.items] for part in parts] == [[0, 1], [2, 3], [4]]
+    assert [(part.campaign, dict(part.annotators)) for part in parts] == [([1.0], {7: [2.0]}), (None, {}), (None, {})]
+    assert {number: state for part in parts for number, state in part.items.items()} == items

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from app.annotation.hits import submission
 from app.annotation.hits.next_hit import HitOnPage
 from app.annotation.platforms.assignments import AssignmentId
-from app.database.session import begin_driver_transaction
+from app.database.session import borrow_driver_in_transaction
 from app.designs.answer import Answer
 from app.record import responses, revisions
 from app.record.changes import Watermark, poll_changes
@@ -76,9 +76,9 @@ async def test_each_answer_is_found_once_in_whatever_order_transactions_end(engi
     campaign = await create_running_campaign(engine, items=60, judgments_per_item=50)
     one, two, three = await lease_disjoint_hits(engine, campaign, 3)
     now, *_ = await poll(engine, campaign)
-    async with begin_driver_transaction(engine) as outer:
+    async with borrow_driver_in_transaction(engine) as outer:
         first = await stored(outer, *one)
-        async with begin_driver_transaction(engine) as inner:
+        async with borrow_driver_in_transaction(engine) as inner:
             second = await stored(inner, *two)
             third = (await submit_scores(engine, *three)).seq
             now, found = await news(engine, campaign, now)

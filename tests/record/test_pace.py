@@ -21,6 +21,7 @@ def test_bars_widen_so_that_there_are_never_many():
     assert build_bars_of_hits_per_hour({}, 0, 30 * 60).bar_minutes == 5
     assert build_bars_of_hits_per_hour({}, 0, 150 * 60).bar_minutes == 15
     assert build_bars_of_hits_per_hour({}, 0, 450 * 60).bar_minutes == 60
+    assert build_bars_of_hits_per_hour({}, 59, 30 * 60).bar_minutes == 5  # minutes of the clock, begun ones too
 
 
 def test_bars_begin_on_the_clock_and_count_per_hour():

@@ -1,6 +1,7 @@
 """A study on Prolific from a campaign: drafted once, published with its total, and grown by people alone."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from app.recruiting.studies import (
     load_study_view_or_refuse,
 )
 from app.recruiting.study_trial import create_test_study_of_campaign
-from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql, fetch_rows, fetch_value
 from tests.payments.studies import audit_lines, create_study, words
 
 HTTPS = "https://easel.example.org"
@@ -335,3 +336,15 @@ async def test_the_command_drafts(engine, database_url, prolific, study, monkeyp
     tried = ["study", "test", "verbs", "--email", "ada@example.org"]
     url = "https://app.prolific.com/studies/test-of-draft-1\n"
     assert (await asyncio.to_thread(run, easel, tried)).output == url
+
+
+async def test_a_study_without_a_budget_asks_for_it_with_the_sum_filled_in(engine, researcher):
+    # 12 items with 3 judgments are 8 tasks of 5, for 3 people with 3 tasks each, who get 1.50 each.
+    campaign = await create_running_campaign(engine, items=12, judgments_per_item=3, currency="GBP", **PAID)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/study")).text
+    assert f'action="/admin/campaigns/{campaign.slug}/payments/connection"' in page
+    assert re.search(r'name="budget"[^>]* value="4.50"', page)
+    done = await researcher.post(
+        f"/admin/campaigns/{campaign.slug}/payments/connection", data={"budget": "4.50", "from": "study"}
+    )
+    assert done.headers["location"] == f"/admin/campaigns/{campaign.slug}/study?done=payments-connected"

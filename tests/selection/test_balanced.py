@@ -13,8 +13,10 @@ from app.selection.balanced_rule import BALANCED_RULE, full_hits_and_regrouped_s
 from app.selection.rule import ItemStatus, ItemValues, SelectionSettings
 
 
-def draw_hit(index, rng, *, seen=frozenset(), leading=frozenset()):
-    return index.draw_hit_or_none(4, seen={*seen}, full=set(), leading={*leading}, allow_seen=False, rng=rng)
+def draw_hit(index, rng, *, seen=frozenset(), leaders_to_avoid=frozenset()):
+    return index.draw_hit_or_none(
+        4, seen={*seen}, full=set(), leaders_to_avoid={*leaders_to_avoid}, seen_as_last_resort=False, rng=rng
+    )
 
 
 def pair_counts(hits):
@@ -88,11 +90,11 @@ def test_drawn_one_at_a_time_items_are_shown_equally_often_and_no_pair_twice():
 
 def test_concurrent_annotators_get_different_hits_of_the_round():
     index, rng = BALANCED_RULE.make_selection_index(values([0] * 40), settings()), np.random.default_rng(1)
-    leading: set[int] = set()
+    leaders_to_avoid: set[int] = set()
     hits = []
     for _ in range(10):
-        draw = draw_hit(index, rng, leading=leading)
-        leading.add(draw.leader)
+        draw = draw_hit(index, rng, leaders_to_avoid=leaders_to_avoid)
+        leaders_to_avoid.add(draw.leader)
         hits.append(draw.items)
     assert sorted(item for hit in hits for item in hit) == [*range(40)]
 

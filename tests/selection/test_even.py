@@ -13,7 +13,7 @@ from tests.selection.test_goals import index_of, item
 from tests.selection.test_index import assert_drawn_from, weights
 
 ASKING = SelectionSettings(judgments_per_item=10, items_per_hit=3, gamma=0.1)
-ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
+ANYBODY = {"seen": set(), "full": set(), "leaders_to_avoid": set(), "seen_as_last_resort": False}
 
 
 def rows(judgments):

@@ -14,7 +14,7 @@ from tests.toys.in_order import IN_ORDER
 
 ITEMS = 23
 ASKING = SelectionSettings(judgments_per_item=3, items_per_hit=4, gamma=0.1)
-ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
+ANYBODY = {"seen": set(), "full": set(), "leaders_to_avoid": set(), "seen_as_last_resort": False}
 
 
 @pytest.fixture(params=[*SELECTION_RULES.values(), IN_ORDER, PairsWithComparisons], ids=lambda rule: rule.name)
@@ -45,7 +45,9 @@ def test_what_is_full_or_seen_is_not_drawn_while_there_is_something_else(rule):
     index, rng = rule.make_selection_index(ItemValues(*item_knowledge()), ASKING), np.random.default_rng(2)
     seen, full = set(range(8)), set(range(8, 16))
     for _ in range(50):
-        draw = index.draw_hit_or_none(4, seen=seen, full=full, leading=set(), allow_seen=True, rng=rng)
+        draw = index.draw_hit_or_none(
+            4, seen=seen, full=full, leaders_to_avoid=set(), seen_as_last_resort=True, rng=rng
+        )
         assert not {*draw.items} & (seen | full)
 
 
@@ -56,9 +58,11 @@ def test_the_draws_are_the_same_whether_full_items_are_a_set_or_a_mask(rule):
         index, rng = rule.make_selection_index(ItemValues(*item_knowledge()), ASKING), np.random.default_rng(2)
         draws.append(
             [
-                index.draw_hit_or_none(4, seen=seen, full=full, leading={1, 8}, allow_seen=allow_seen, rng=rng)
+                index.draw_hit_or_none(
+                    4, seen=seen, full=full, leaders_to_avoid={1, 8}, seen_as_last_resort=seen_as_last_resort, rng=rng
+                )
                 for seen in (set(), {0, 1, 2, 8, 9})
-                for allow_seen in (False, True)
+                for seen_as_last_resort in (False, True)
                 for _ in range(10)
             ]
         )
@@ -70,8 +74,15 @@ def test_the_draws_are_the_same_whether_full_items_are_a_set_or_a_mask(rule):
 def test_what_was_seen_comes_back_only_where_it_may(rule):
     index, rng = rule.make_selection_index(ItemValues(*item_knowledge()), ASKING), np.random.default_rng(2)
     everything = set(range(ITEMS))
-    assert index.draw_hit_or_none(4, seen=everything, full=set(), leading=set(), allow_seen=False, rng=rng) is None
-    again = index.draw_hit_or_none(4, seen=everything, full=set(), leading=set(), allow_seen=True, rng=rng)
+    assert (
+        index.draw_hit_or_none(
+            4, seen=everything, full=set(), leaders_to_avoid=set(), seen_as_last_resort=False, rng=rng
+        )
+        is None
+    )
+    again = index.draw_hit_or_none(
+        4, seen=everything, full=set(), leaders_to_avoid=set(), seen_as_last_resort=True, rng=rng
+    )
     assert len(again.items) == 4
 
 
@@ -86,7 +97,7 @@ def test_with_nothing_wanted_there_is_nothing_to_draw(rule):
     score, variance, _ = item_knowledge()
     index = rule.make_selection_index(ItemValues(score, variance, np.full(ITEMS, 3)), ASKING)
     assert index.draw_hit_or_none(4, **ANYBODY, rng=np.random.default_rng(2)) is None
-    assert not index.has_open_items_left_after_hit((), seen_items=(), allow_seen=True)
+    assert not index.has_open_items_left_after_hit((), seen_items=(), seen_as_last_resort=True)
 
 
 def test_it_follows_what_changes(rule):
@@ -133,9 +144,11 @@ def test_what_leads_an_open_hit_leads_another_only_if_all_do(rule):
         np.random.default_rng(2),
     )
     leading = set(range(ITEMS)) - {4, 9}
-    leaders = {index.draw_hit_or_none(4, **(ANYBODY | {"leading": leading}), rng=rng).leader for _ in range(30)}
+    leaders = {
+        index.draw_hit_or_none(4, **(ANYBODY | {"leaders_to_avoid": leading}), rng=rng).leader for _ in range(30)
+    }
     assert leaders <= {4, 9}
-    assert index.draw_hit_or_none(4, **(ANYBODY | {"leading": set(range(ITEMS))}), rng=rng) is not None
+    assert index.draw_hit_or_none(4, **(ANYBODY | {"leaders_to_avoid": set(range(ITEMS))}), rng=rng) is not None
 
 
 def test_items_in_leases_are_full_once_they_would_have_all_judgments(rule):
@@ -147,11 +160,11 @@ def test_items_in_leases_are_full_once_they_would_have_all_judgments(rule):
 def test_it_tells_whether_anything_is_left_after_a_hit(rule):
     score, variance, _ = item_knowledge()
     index = rule.make_selection_index(ItemValues(score, variance, [*[2] * 4, *[3] * (ITEMS - 4)]), ASKING)
-    assert index.has_open_items_left_after_hit([0, 1], seen_items=(), allow_seen=True)
-    assert not index.has_open_items_left_after_hit([0, 1, 2, 3], seen_items=(), allow_seen=True)
-    assert not index.has_open_items_left_after_hit([0, 1], seen_items=[2, 3], allow_seen=False)
-    assert index.has_open_items_left_after_hit([0, 1], seen_items=[2, 3], barred=[2], allow_seen=True)
-    assert not index.has_open_items_left_after_hit([0, 1], seen_items=[2, 3], barred=[2, 3], allow_seen=True)
+    assert index.has_open_items_left_after_hit([0, 1], seen_items=(), seen_as_last_resort=True)
+    assert not index.has_open_items_left_after_hit([0, 1, 2, 3], seen_items=(), seen_as_last_resort=True)
+    assert not index.has_open_items_left_after_hit([0, 1], seen_items=[2, 3], seen_as_last_resort=False)
+    assert index.has_open_items_left_after_hit([0, 1], seen_items=[2, 3], barred=[2], seen_as_last_resort=True)
+    assert not index.has_open_items_left_after_hit([0, 1], seen_items=[2, 3], barred=[2, 3], seen_as_last_resort=True)
 
 
 def test_what_changed_is_there_to_be_read(rule):

@@ -16,7 +16,7 @@ from app.selection.threshold_items import NearLineLeaders
 from app.selection.threshold_line import BelowBestLine, ThresholdLine
 from tests.selection.test_index import assert_drawn_from
 
-ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
+ANYBODY = {"seen": set(), "full": set(), "leaders_to_avoid": set(), "seen_as_last_resort": False}
 ASKING = SelectionSettings(judgments_per_item=10, items_per_hit=2, gamma=0.1, best_count=2, threshold=0.5)
 
 places = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.5001, 0.75, 1.0]) | st.floats(-40, 40)

@@ -11,7 +11,7 @@ from tests.selection.pairs_with_comparisons import PairsWithComparisons
 
 ITEMS = 20
 ASKING = SelectionSettings(judgments_per_item=100, items_per_hit=2, gamma=0.1, min_items=2)
-ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": True}
+ANYBODY = {"seen": set(), "full": set(), "leaders_to_avoid": set(), "seen_as_last_resort": True}
 
 
 @pytest.fixture(

@@ -21,7 +21,7 @@ from app.selection.rule import Draw, ItemValues, SelectionSettings
 GAMMA = 0.1
 SCORE = [0.5, 0.45, 0.62, 0.1, 0.9, 0.3, 0.55, 0.72]
 VARIANCE = [0.08, 0.05, 0.02, 0.06, 0.01, 0.07, 0.03, 0.04]
-NOBODY: dict[str, Any] = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
+NOBODY: dict[str, Any] = {"seen": set(), "full": set(), "leaders_to_avoid": set(), "seen_as_last_resort": False}
 
 
 @pytest.fixture(params=["cells", "pass", "a few tries in cells, then a pass"])
@@ -118,14 +118,14 @@ def test_four_companions_come_with_the_probability_of_successive_draws(way):
 
 def test_successive_probabilities_hold_among_the_candidates_left_by_seen_and_held(way):
     index = index_of(judgments=[0, 0, 0, 8, 0, 8, 9, 0])
-    around = {"seen": {2}, "full": index.full_items({3: 1, 5: 2, 6: 1}), "leading": {0, 6}}
+    around = {"seen": {2}, "full": index.full_items({3: 1, 5: 2, 6: 1}), "leaders_to_avoid": {0, 6}}
     # 2 is seen, 5 and 6 are full; 3 has room for one more, and of those that do not lead it is the most uncertain.
     chances = set_probabilities(weights(3, SCORE, VARIANCE), [0, 1, 4, 7], 2)
     assert_drawn_from(chances, drawn_companions(index, 3, 1500, **around))
 
 
 def test_places_left_by_unseen_items_are_filled_from_seen_ones_in_the_same_way(way):
-    around = {"seen": {1, 2, 4, 6, 7}, "allow_seen": True, "full": {6}}
+    around = {"seen": {1, 2, 4, 6, 7}, "seen_as_last_resort": True, "full": {6}}
     chances = set_probabilities(weights(0, SCORE, VARIANCE), [1, 2, 4, 7], 2)
     filled = {frozenset({3, 5}) | items: chance for items, chance in chances.items()}
     assert_drawn_from(filled, drawn_companions(index_of(), 5, 1500, **around))
@@ -209,7 +209,7 @@ def test_the_most_uncertain_item_leads():
 
 def test_an_item_the_annotator_has_scored_neither_leads_nor_accompanies_while_others_remain():
     rng = np.random.default_rng(0)
-    hits = [draw(index_of(), 3, rng, seen={0, 5}, allow_seen=True) for _ in range(200)]
+    hits = [draw(index_of(), 3, rng, seen={0, 5}, seen_as_last_resort=True) for _ in range(200)]
     assert {hit.leader for hit in hits} == {3}
     assert all(not {0, 5} & set(hit.items) for hit in hits)
 
@@ -229,22 +229,22 @@ def test_an_item_with_room_for_one_more_is_asked_again():
 
 def test_an_item_that_leads_an_open_hit_does_not_lead_another_but_may_accompany():
     rng = np.random.default_rng(0)
-    hits = [draw(index_of(), 4, rng, leading={0, 5}) for _ in range(200)]
+    hits = [draw(index_of(), 4, rng, leaders_to_avoid={0, 5}) for _ in range(200)]
     assert {hit.leader for hit in hits} == {3}
     assert set().union(*(hit.items for hit in hits)) == set(range(8))
 
 
 def test_the_most_uncertain_candidate_leads_again_when_all_candidates_lead():
-    hit = draw(index_of(), 2, np.random.default_rng(0), leading=set(range(1, 8)), seen={0})
+    hit = draw(index_of(), 2, np.random.default_rng(0), leaders_to_avoid=set(range(1, 8)), seen={0})
     assert hit.leader == 5
 
 
 def test_a_seen_item_leads_only_when_no_unseen_one_is_left():
     everything = set(range(8))
     rng = np.random.default_rng(0)
-    assert draw(index_of(), 3, rng, seen=everything - {4}, allow_seen=True).leader == 4
-    assert draw(index_of(), 3, rng, seen=everything, allow_seen=True).leader == 0
-    assert draw(index_of(), 3, rng, seen=everything, leading={0}, allow_seen=True).leader == 5
+    assert draw(index_of(), 3, rng, seen=everything - {4}, seen_as_last_resort=True).leader == 4
+    assert draw(index_of(), 3, rng, seen=everything, seen_as_last_resort=True).leader == 0
+    assert draw(index_of(), 3, rng, seen=everything, leaders_to_avoid={0}, seen_as_last_resort=True).leader == 5
 
 
 @pytest.mark.parametrize("barred", [set(), {1, 2}, {0, 1, 2, 3, 4, 5}])
@@ -260,7 +260,7 @@ def test_the_leader_is_found_when_everything_more_uncertain_is_barred():
     count = 400
     index = index_of(np.linspace(0, 1, count), np.arange(1, count + 1) / 5000)
     draw(index, 2, np.random.default_rng(0), seen=set(range(1, count)))
-    hit = draw(index, 5, np.random.default_rng(0), seen=set(range(300, count)), leading=set(range(250, 300)))
+    hit = draw(index, 5, np.random.default_rng(0), seen=set(range(300, count)), leaders_to_avoid=set(range(250, 300)))
     assert hit.leader == 249
 
 
@@ -288,10 +288,10 @@ def test_without_leave_to_ask_again_a_hit_is_short_rather_than_repeated(way):
 
 def test_there_is_no_hit_when_nothing_can_be_asked(way):
     rng = np.random.default_rng(0)
-    assert may_draw(index_of(judgments=[10] * 8), 5, rng, allow_seen=True) is None
+    assert may_draw(index_of(judgments=[10] * 8), 5, rng, seen_as_last_resort=True) is None
     assert may_draw(index_of(), 5, rng, seen=set(range(8))) is None
-    assert may_draw(index_of(), 5, rng, full=set(range(8)), allow_seen=True) is None
-    assert may_draw(index_of([], []), 5, rng, allow_seen=True) is None
+    assert may_draw(index_of(), 5, rng, full=set(range(8)), seen_as_last_resort=True) is None
+    assert may_draw(index_of([], []), 5, rng, seen_as_last_resort=True) is None
 
 
 def test_an_item_leaves_with_its_last_judgment_and_returns_when_told_so():
@@ -380,15 +380,20 @@ PLACES = st.sets(st.integers(0, 29), max_size=30)
     st.dictionaries(st.integers(0, 29), st.integers(1, 3)),
     st.booleans(),
 )
-def test_any_draw_keeps_the_rules(campaign, seen, leading, held, allow_seen):
+def test_any_draw_keeps_the_rules(campaign, seen, leading, held, seen_as_last_resort):
     index, rows = campaign
     everything = set(range(len(rows)))
     seen, leading = seen & everything, leading & everything
     held = {item: leases for item, leases in held.items() if item in everything}
-    around = {"seen": seen, "full": index.full_items(held), "leading": leading, "allow_seen": allow_seen}
+    around = {
+        "seen": seen,
+        "full": index.full_items(held),
+        "leaders_to_avoid": leading,
+        "seen_as_last_resort": seen_as_last_resort,
+    }
     hit = index.draw_hit_or_none(5, **around, rng=np.random.default_rng(0))
     wanted = {item for item in everything if rows[item][2] + held.get(item, 0) < 3}
-    pool = (wanted - seen) or (wanted if allow_seen else set())
+    pool = (wanted - seen) or (wanted if seen_as_last_resort else set())
     if not pool:
         assert hit is None
         return
@@ -396,7 +401,7 @@ def test_any_draw_keeps_the_rules(campaign, seen, leading, held, allow_seen):
     assert hit.leader in leaders
     assert rows[hit.leader][1] == max(rows[item][1] for item in leaders)
     assert hit.leader in hit.items
-    assert len(hit.items) == len(set(hit.items)) == min(5, len(wanted if allow_seen else pool))
+    assert len(hit.items) == len(set(hit.items)) == min(5, len(wanted if seen_as_last_resort else pool))
     assert set(hit.items) <= wanted
     assert set(hit.items) <= pool or pool <= set(hit.items)
 
@@ -645,22 +650,26 @@ def test_all_sets_of_brute_force_add_up_to_one():
 @given(
     judgments=st.lists(st.integers(0, 3), min_size=4, max_size=8),
     seen=st.sets(st.integers(0, 7)),
-    allow_seen=st.booleans(),
+    seen_as_last_resort=st.booleans(),
     seed=st.integers(0, 99),
 )
 @settings(max_examples=200, deadline=None)
 def test_a_hit_leaves_something_to_its_annotator_exactly_if_another_can_be_drawn_after_it(
-    judgments: list[int], seen: set[int], allow_seen: bool, seed: int
+    judgments: list[int], seen: set[int], seen_as_last_resort: bool, seed: int
 ) -> None:
     score, variance, seen = SCORE[: len(judgments)], VARIANCE[: len(judgments)], seen & set(range(len(judgments)))
     before, rng = index_of(score, variance, judgments, wanted=3), np.random.default_rng(seed)
-    hit = may_draw(before, 3, rng, seen=seen, allow_seen=allow_seen)
+    hit = may_draw(before, 3, rng, seen=seen, seen_as_last_resort=seen_as_last_resort)
     if hit is None:
         return
     after = [taken + (item in hit.items) for item, taken in enumerate(judgments)]
     another = may_draw(
-        index_of(score, variance, after, wanted=3), 3, rng, seen=seen | set(hit.items), allow_seen=allow_seen
+        index_of(score, variance, after, wanted=3),
+        3,
+        rng,
+        seen=seen | set(hit.items),
+        seen_as_last_resort=seen_as_last_resort,
     )
-    assert before.has_open_items_left_after_hit(hit.items, seen_items=seen, allow_seen=allow_seen) == (
-        another is not None
-    )
+    assert before.has_open_items_left_after_hit(
+        hit.items, seen_items=seen, seen_as_last_resort=seen_as_last_resort
+    ) == (another is not None)

@@ -18,7 +18,7 @@ from app.selection.rule import ItemValues, SelectionSettings
 from benchmarks import label_selection
 
 ASKING = SelectionSettings(judgments_per_item=5, items_per_hit=1, gamma=0.1)
-ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
+ANYBODY = {"seen": set(), "full": set(), "leaders_to_avoid": set(), "seen_as_last_resort": False}
 TWO = PooledModel(np.array([0.2, 0.8]), np.array([[0.9, 0.1], [0.2, 0.8]]))
 
 

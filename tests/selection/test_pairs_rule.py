@@ -21,7 +21,7 @@ from app.selection.rule import ItemValues, SelectionSettings
 from app.simulation.campaign import SimulatedCampaign
 
 ASKING = SelectionSettings(judgments_per_item=100, items_per_hit=2, gamma=0.1)
-ANYBODY: dict[str, Any] = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
+ANYBODY: dict[str, Any] = {"seen": set(), "full": set(), "leaders_to_avoid": set(), "seen_as_last_resort": False}
 COMPARING: dict[str, Any] = {"tie_margin": 0.0, "ties": True}
 
 
@@ -152,7 +152,7 @@ def test_a_pair_that_is_asked_now_is_not_asked_again_at_once():
     index, rng = index_after_comparisons(), np.random.default_rng(1)
     leading: set[int] = set()
     for _ in range(5):
-        draw = index.draw_hit_or_none(2, **ANYBODY | {"leading": leading}, rng=rng)
+        draw = index.draw_hit_or_none(2, **ANYBODY | {"leaders_to_avoid": leading}, rng=rng)
         assert not {*draw.items} & leading
         leading.add(draw.leader)
     assert len(leading) == 5

@@ -25,7 +25,7 @@ def pick(of, systems, *, must=None, had=(), never=(), again=True, leases=None, d
         systems[:1] if must is None else must,
         seen_segments=had,
         excluded_segments=never,
-        allow_seen=again,
+        seen_as_last_resort=again,
         open_hit_counts=leases or {},
         wanted_different=different,
         possible_segments=possible,

@@ -17,17 +17,18 @@ class InOrderIndex(SelectionIndex):
         *,
         seen: set[int],
         full: ItemSet,
-        leading: set[int],
-        allow_seen: bool,
+        leaders_to_avoid: set[int],
+        seen_as_last_resort: bool,
         initial_items: Sequence[int] = (),
         pair_filter: PairFilter | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
-        for barred in (seen | full, full) if allow_seen else (seen | full,):
+        for barred in (seen | full, full) if seen_as_last_resort else (seen | full,):
             free = [item for item in range(len(self.judgments)) if self.leaves(item) and item not in barred]
             if free:
                 others = sorted(
-                    {*free} - {*initial_items}, key=lambda item: (item in leading, self.judgments.item(item), item)
+                    {*free} - {*initial_items},
+                    key=lambda item: (item in leaders_to_avoid, self.judgments.item(item), item),
                 )
                 return shuffled([*initial_items, *others][:n], rng)
         return shuffled([*initial_items], rng) if initial_items else None

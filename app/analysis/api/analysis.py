@@ -15,7 +15,7 @@ from app.analysis.dependencies import ProcessFits, refuse_annotator_tables_witho
 from app.analysis.findings_part import load_findings
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Options, ResultTable
-from app.analysis.score_tables import build_comparison_table, build_method_score_table
+from app.analysis.score_tables import build_method_score_table, build_table_of_item_scores_by_two_methods
 from app.analysis.view import AnalysisView
 from app.http.dependencies import ReadingDatabase, Transaction, openapi_description_of_refusals
 from app.inference.ground.notes import Note
@@ -263,7 +263,7 @@ async def get_comparison(
     answers, comparison = await fits.compare_methods(database, slug, one, other, criterion=criterion, group=group)
     method_schemas = score_method_schema(one), score_method_schema(other)
     table = await asyncio.to_thread(
-        build_comparison_table, answers, comparison, *(method.title for method in method_schemas)
+        build_table_of_item_scores_by_two_methods, answers, comparison, *(method.title for method in method_schemas)
     )
     fields = {"one": method_schemas[0], "other": method_schemas[1], "n": comparison.n, "refusal": comparison.refusal}
     figures = [asdict(figure) for figure in comparison.figures]

@@ -272,7 +272,7 @@ def can_ask_about_block(
         (),
         seen_items=assignment.seen,
         barred=assignment.not_judged or (),
-        allow_seen=assignment.repeat_items,
+        seen_as_last_resort=assignment.repeat_items,
         never_asked=items_outside.mask,
     )
 

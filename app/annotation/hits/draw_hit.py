@@ -122,8 +122,8 @@ def draw_streaming_hit_or_none(
         n - len(fixed_items),
         seen=seen,
         full=items_not_drawn,
-        leading=leading_items,
-        allow_seen=assignment.repeat_items,
+        leaders_to_avoid=leading_items,
+        seen_as_last_resort=assignment.repeat_items,
         pair_filter=pair_filter,
         rng=campaign_index.rng,
     )
@@ -175,8 +175,8 @@ def draw_systems_then_segment_or_none(
             assignment.selection_settings.items_per_hit,
             seen=exhausted_systems,
             full=full_items | skipped_leaders,
-            leading=leading_items,
-            allow_seen=assignment.repeat_items,
+            leaders_to_avoid=leading_items,
+            seen_as_last_resort=assignment.repeat_items,
             rng=rng,
         )
         if draw is None:
@@ -229,7 +229,7 @@ def choose_systems_and_segment_or_none(
         [draw.leader, *always_shown],
         seen_segments=segments_seen,
         excluded_segments=assignment.not_judged or (),
-        allow_seen=assignment.repeat_items,
+        seen_as_last_resort=assignment.repeat_items,
         open_hit_counts=leases_by_segment,
         wanted_different=max(min_systems, min(2, len(systems))),
         rng=rng,
@@ -247,8 +247,8 @@ def choose_systems_and_segment_or_none(
             settings.items_per_hit,
             seen=absent_systems,
             full=full_items,
-            leading=set(),
-            allow_seen=False,
+            leaders_to_avoid=set(),
+            seen_as_last_resort=False,
             initial_items=present_systems,
             rng=rng,
         )
@@ -291,7 +291,7 @@ def draw_distinct_systems_and_segment_or_none(
         required_systems,
         seen_segments=segments_seen,
         excluded_segments=assignment.not_judged or (),
-        allow_seen=assignment.repeat_items,
+        seen_as_last_resort=assignment.repeat_items,
         open_hit_counts=leases_by_segment,
         wanted_different=min_systems,
         possible_segments=campaign_index.segments.mask_of_comparable_segments(
@@ -310,8 +310,8 @@ def draw_distinct_systems_and_segment_or_none(
         settings.items_per_hit,
         seen=excluded_systems,
         full=full_items,
-        leading=set(),
-        allow_seen=False,
+        leaders_to_avoid=set(),
+        seen_as_last_resort=False,
         initial_items=[leader],
         rng=rng,
     )

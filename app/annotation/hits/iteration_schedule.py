@@ -195,8 +195,8 @@ async def fill_place_with_unneeded_items(
         assignment.selection_settings.items_per_hit,
         seen=items_seen_or_held_in_other_visit(assignment),
         full=campaign_index.index.full_items(Counter(reserved_items)).union(assignment.not_judged or ()),
-        leading=set(),
-        allow_seen=assignment.repeat_items,
+        leaders_to_avoid=set(),
+        seen_as_last_resort=assignment.repeat_items,
         initial_items=remaining_items,
         rng=campaign_index.rng,
     )

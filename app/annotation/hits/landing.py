@@ -51,7 +51,7 @@ class SampleItem(Record):
     shown: str
 
     @property
-    def source_and_reference(self) -> SourceAndReference | None:
+    def source_and_reference_or_none(self) -> SourceAndReference | None:
         """Texts shown above outputs; None for other items."""
         return SourceAndReference(self["source"], self["reference"]) if "source" in self else None
 
@@ -100,7 +100,7 @@ async def load_rendered_sample_items(connection: Driver, campaign: ServedCampaig
         parameters["column"] = campaign.assigned_column
         rows = await fetch_rows(connection, SELECT_SAMPLE_ITEMS, parameters, SampleItem)
         rows = rows if len(rows) == campaign.items_per_hit else ()
-    source_and_reference = rows[0].source_and_reference if rows else None
+    source_and_reference = rows[0].source_and_reference_or_none if rows else None
     return await render_campaign_items(
         connection, campaign, [row.number for row in rows], [row.shown for row in rows], source_and_reference
     )

@@ -78,7 +78,7 @@ def has_hit_left_after_answering(
             answered_items,
             seen_items=assignment.seen,
             barred=assignment.not_judged or (),
-            allow_seen=assignment.repeat_items,
+            seen_as_last_resort=assignment.repeat_items,
             never_asked=items.mask,
         )
         for items in (blocks if assignment.condition_column else [assignment.items_of_others])

@@ -15,7 +15,7 @@ from app.annotation.platforms.rate_limit import (
     ALLOWANCE_WINDOW,
     AllowanceExhausted,
     charge_all_allowances_or_refuse,
-    statement_that_charges_if_all_counts_have_room,
+    statement_that_charges_counts_with_room,
 )
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, execute_statement
@@ -28,7 +28,7 @@ ADDRESS_KEY_PREFIX, CAMPAIGN_GUESSES_KEY = b"guess ", b"guesses"  # keys of the 
 GUESS_SHARES_SQL = """
     VALUES (CAST(:address AS bytea), CAST(:share AS interval)), (CAST(:all AS bytea), CAST(:share_of_all AS interval))
 """
-CHARGE_GUESS = statement_that_charges_if_all_counts_have_room(GUESS_SHARES_SQL)
+CHARGE_GUESS = statement_that_charges_counts_with_room(GUESS_SHARES_SQL)
 REFUND_GUESS = text(f"""
     UPDATE visit_allowances SET full_at = full_at - guess.share FROM ({GUESS_SHARES_SQL}) AS guess (address, share)
     WHERE campaign_id = :campaign AND visit_allowances.address = guess.address

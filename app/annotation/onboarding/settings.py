@@ -75,8 +75,8 @@ class VisitSettings(InputModel):
     )  # fmt: skip
     training: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(
         default=Campaign.training, title="Training",
-        description="Practice items with answers: a table with the columns text and expected. These answers do not "
-        "count.",
+        description="Practice items with answers: a table with the columns text and expected. People go on only "
+        "when each answer is as expected or within its tolerance. These answers do not count.",
     )  # fmt: skip
     qualification: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(
         default=Campaign.qualification, title="Qualification",

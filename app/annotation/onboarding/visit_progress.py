@@ -123,11 +123,11 @@ async def load_visit_and_admit(connection: Driver, assignment: AssignmentId) -> 
     """As `load_visit_or_refuse`; also admit an annotator who has no open step."""
     visit = await load_visit_or_refuse(connection, assignment)
     if visit.next_step_or_none is None:
-        await admit_to_visit_version(connection, visit)
+        await admit_to_visit_version_unless_quota_place_lost(connection, visit)
     return visit
 
 
-async def admit_to_visit_version(connection: Driver, visit: AnnotatorVisit) -> None:
+async def admit_to_visit_version_unless_quota_place_lost(connection: Driver, visit: AnnotatorVisit) -> None:
     """Admit the annotator to the version that was read, unless they lost their place in a quota since.
 
     If there is a newer version, its steps are asked later.

@@ -33,7 +33,7 @@ class AllowanceExhausted(Exception):
         self.charged = charged
 
 
-def statement_that_charges_if_all_counts_have_room(shares_sql: str) -> TextClause:
+def statement_that_charges_counts_with_room(shares_sql: str) -> TextClause:
     """Return a statement that charges counts of :campaign if all have room.
 
     It also deletes rows that no longer count anything, and skips locked ones.
@@ -63,7 +63,7 @@ def statement_that_charges_if_all_counts_have_room(shares_sql: str) -> TextClaus
 async def charge_all_allowances_or_refuse(
     connection: Driver, statement: TextClause, parameters: Mapping[str, Any], count: int, *, now: datetime
 ) -> None:
-    """Charge all counts of a `statement_that_charges_if_all_counts_have_room`, or none, in a transaction of its own.
+    """Charge all counts of a `statement_that_charges_counts_with_room`, or none, in a transaction of its own.
 
     Raises `AllowanceExhausted`.
     """

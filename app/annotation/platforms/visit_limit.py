@@ -19,7 +19,7 @@ from app.annotation.platforms.rate_limit import (
     ALLOWANCE_WINDOW,
     AllowanceExhausted,
     charge_all_allowances_or_refuse,
-    statement_that_charges_if_all_counts_have_room,
+    statement_that_charges_counts_with_room,
     time_until_full_sql,
 )
 from app.database.alerts import store_alert_unless_known
@@ -42,7 +42,7 @@ VISIT_SHARES_SQL = """
     FROM campaigns WHERE id = :campaign
     UNION ALL SELECT '', CAST(:share_of_all AS interval)
 """
-CHARGE_VISIT = statement_that_charges_if_all_counts_have_room(VISIT_SHARES_SQL)
+CHARGE_VISIT = statement_that_charges_counts_with_room(VISIT_SHARES_SQL)
 
 SELECT_WAIT_FOR_NEXT_VISIT = text(f"""
     WITH shares (address, share) AS ({VISIT_SHARES_SQL})

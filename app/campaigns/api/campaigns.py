@@ -50,16 +50,33 @@ class CampaignTotalsSchema(BaseModel):
     """Work and pay of a campaign in which every item that is not retired gets all judgments wanted."""
 
     tasks: int = Field(description="HITs that annotators answer.")
+    check_places: int = Field(
+        description="Places that gold and attention items take in these HITs, on average; they bring no judgments."
+    )
+    people: int | None = Field(
+        description="People to recruit at least; null without items or a limit of HITs per annotator."
+    )
+    people_at_most: int | None = Field(
+        description="People to recruit at most if no one judges an item twice, since the last ones find fewer HITs."
+    )
+    minutes_per_person: int | None = Field(description="Minutes of one person, if the settings say them.")
+    pay_per_person: float | None = Field(description="Pay of one person in the campaign's currency, if known.")
     hours: float | None = Field(description="Hours of work, if the settings say how many minutes a HIT takes.")
     pay: float | None = Field(description="Pay of all HITs in the campaign's currency, if the settings say it.")
     pay_per_hour: float | None = Field(description="Pay per hour of work, if both are known.")
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
-        totals = CampaignTotals.from_campaign(row, row.item_count - row.retired_count)
+        totals = CampaignTotals.from_campaign(row)
+        people = totals.people
         hourly = HourlyPay.from_campaign(row)
         return cls(
             tasks=totals.tasks,
+            check_places=totals.check_places,
+            people=people.at_least if people else None,
+            people_at_most=people.at_most if people else None,
+            minutes_per_person=people.minutes if people else None,
+            pay_per_person=people.reward if people else None,
             hours=totals.hours,
             pay=totals.money,
             pay_per_hour=hourly.amount if hourly else None,
@@ -127,7 +144,7 @@ class CampaignSchema(BaseModel):
     def from_row(cls, row: Any, server_url: str) -> Self:
         """Return the campaign of a row of `summaries.load_campaigns_with_progress`."""
         value_schema = ValueSchema.from_design(row.criteria[0].design)
-        settings = lifecycle.unchecked_settings_of_campaign(row)
+        settings = lifecycle.unchecked_settings_with_deliverable_emails(row)
         link_by_platform = annotator_url_by_platform(
             *annotator_link_base_url_and_key(server_url, row.link_key, row.experiment_key),
             platforms_offered_for_experiments() if row.experiment_key else platforms_of_campaign(dict(settings)),
@@ -184,12 +201,18 @@ async def list_campaigns(
     return Campaigns(campaigns=[CampaignSchema.from_row(row, base) for row in rows if chosen.shows_campaign(row)])
 
 
-@router.post("", status_code=201)
+@router.post(
+    "",
+    status_code=201,
+    responses=openapi_description_of_refusals(
+        {422: "`address_without_tls`, or `invalid`; `details.fields` names each field"}
+    ),
+)
 async def create_campaign(
     request: Request, connection: Transaction, now: Now, settings: CampaignSettings
 ) -> CampaignSchema:
     """Create a draft. Its slug is made from its name."""
-    row = await lifecycle.create_draft_campaign(connection, settings, now=now)
+    row = await lifecycle.create_draft_campaign_or_refuse(connection, settings, now=now)
     return await load_campaign_schema(request, connection, row.slug)
 
 
@@ -223,7 +246,8 @@ Changes = Annotated[
 @router.patch(
     "/{slug}",
     responses=openapi_description_of_refusals(
-        CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `only_more`", 422: "`comparisons_wrong`, `nothing_compared`"}
+        CAMPAIGN_NOT_FOUND
+        | {409: "`not_a_draft`, `only_more`", 422: "`comparisons_wrong`, `nothing_compared`, `address_without_tls`"}
     ),
 )
 async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> CampaignWithNotes:

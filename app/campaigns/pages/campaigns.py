@@ -29,6 +29,7 @@ from app.campaigns.pay import HourlyPay
 from app.campaigns.recordings_check import load_recording_notes
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.campaigns.setup_rail import build_setup_rail
+from app.campaigns.totals import CampaignTotals
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
@@ -87,6 +88,7 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
     )
     context = {
         "campaign": campaign,
+        "totals": CampaignTotals.from_campaign(campaign),
         "experiment": arm,
         "platforms": platforms,
         "links": annotator_url_by_platform(*link_parts, platforms),
@@ -167,6 +169,7 @@ def render_confirmation_page(
     hourly_pay = HourlyPay.from_campaign(campaign)
     context |= {
         "rail": build_setup_rail(campaign),
+        "totals": CampaignTotals.from_campaign(campaign),
         "step": "review",
         "few_comparisons": unit.warning(per_item) if unit else "",
         "one_comparison": unit.judgments_needed_for_comparisons(1) if unit else None,

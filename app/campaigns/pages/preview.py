@@ -61,7 +61,9 @@ async def load_settings_merged_with_query_or_none(
     base = (
         initial_settings_of_new_campaign(values.get("template"))
         if slug == preview_hit.NEW_CAMPAIGN_SLUG
-        else lifecycle.unchecked_settings_of_campaign(await load_campaign_by_slug_or_refuse(connection, slug))
+        else lifecycle.unchecked_settings_with_deliverable_emails(
+            await load_campaign_by_slug_or_refuse(connection, slug)
+        )
     )
     return form_input.settings_of_form_with_defaults_for_errors(
         step_input.form_values_with_entered_step(base, step, values)

@@ -25,6 +25,7 @@ from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question_or_refuse
 from app.campaigns.step_page import EnteredStep, StepPage, load_item_notes_context
+from app.campaigns.totals import CampaignTotals
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
@@ -70,7 +71,7 @@ async def submit_new_campaign(
     except ValidationError as error:
         entered = EnteredStep(values, form_input.error_message_by_form_field(error, merged))
         return render_step_page(request, None, NEW_CAMPAIGN_STEP, entered, template_name=template_name)
-    campaign = await lifecycle.create_draft_campaign(connection, settings, now=now)
+    campaign = await lifecycle.create_draft_campaign_or_refuse(connection, settings, now=now)
     return redirect_to(campaign_page_url(campaign.slug, "/settings/visit", notice="created"))
 
 
@@ -125,7 +126,10 @@ async def show_totals_of_entered_step(request: Request, connection: Transaction,
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     unit = ComparisonUnit.comparison_unit_or_none(campaign, campaign.item_count)
     values = form_values_with_judgments_for_comparisons_or_refuse(dict(request.query_params), campaign, unit)
-    stored_settings, launched = lifecycle.unchecked_settings_of_campaign(campaign), campaign.status != "draft"
+    stored_settings, launched = (
+        lifecycle.unchecked_settings_with_deliverable_emails(campaign),
+        campaign.status != "draft",
+    )
     try:
         entered_settings = step_input.parse_settings_with_step_form(
             stored_settings, step_name_or_refuse(step), values, is_launched=launched
@@ -133,7 +137,7 @@ async def show_totals_of_entered_step(request: Request, connection: Transaction,
     except ValidationError as error:
         raise Invalid("These settings cannot be saved as they are.", code="settings_invalid") from error
     changed = CampaignOnPage.from_columns(campaign.column_values_of_campaign() | entered_settings.model_dump())
-    context = {"campaign": changed, "totals": setup_rail.totals_of_unretired_items(changed)}
+    context = {"campaign": changed, "totals": CampaignTotals.from_campaign(changed)}
     return render_page(request, "admin/_setup_totals.html", context)
 
 
@@ -215,7 +219,7 @@ def render_step_page(
 
     """
     settings = (
-        lifecycle.unchecked_settings_of_campaign(campaign)
+        lifecycle.unchecked_settings_with_deliverable_emails(campaign)
         if campaign
         else initial_settings_of_new_campaign(template_name)
     )

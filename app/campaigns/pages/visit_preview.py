@@ -1,5 +1,6 @@
 """Researchers' preview of a visit: the annotators' own pages, with a bar above them. Nothing is stored."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, cast
@@ -47,7 +48,10 @@ router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher_wit
 VISIT_PREVIEW_PATH = "/campaigns/{slug}/preview"
 EXAMPLE_CODE = "EXAMPLE"
 EXAMPLE_PLATFORM_ID = "example"  # of the participant, their assignment and so on
+FROM_PARAMETER = "from"
+CAMPAIGN_SUBPAGE = re.compile(r"[a-z]+(/[a-z-]+)?")
 ShortQuery = Annotated[str, Query(max_length=100)]
+OpenedFromQuery = Annotated[str, Query(alias=FROM_PARAMETER, max_length=100)]
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class VisitPreview:
         reported: True if they have just reported media that do not load.
         hides_codes: True if the researcher may not see the settings: completion codes are replaced by examples, and any
             passphrase is taken for the right one.
+        opened_from: As in `VisitPreviewState`.
 
     """
 
@@ -75,10 +80,24 @@ class VisitPreview:
     kept: str = ""
     reported: bool = False
     hides_codes: bool = False
+    opened_from: str = ""
 
     @property
     def state(self) -> VisitPreviewState:
-        return VisitPreviewState(platform=self.platform.name, page=self.page.key, forms=self.forms)
+        return VisitPreviewState(
+            platform=self.platform.name, page=self.page.key, forms=self.forms, opened_from=self.opened_from
+        )
+
+    @property
+    def closing_url(self) -> str:
+        """The page from which the preview was opened; the campaign's own page if that is unknown."""
+        campaign_url = f"/admin/campaigns/{self.campaign.slug}"
+        return f"{campaign_url}/{self.opened_from}" if CAMPAIGN_SUBPAGE.fullmatch(self.opened_from) else campaign_url
+
+    def query_of_page(self, page_key: str) -> dict[str, str]:
+        """Return the query of a page's address."""
+        opened_from = {FROM_PARAMETER: self.opened_from} if self.opened_from else {}
+        return {"at": page_key, "platform": self.platform.name} | opened_from
 
     def at_page(self, page: VisitPage | None, kept_answer_json: str = "") -> "VisitPreview":
         """Return another page as it opens; the same one where there is none."""
@@ -103,6 +122,7 @@ async def load_visit_preview_or_refuse(
         visit_preview.visit_page_or_first(pages, state.page),
         state.forms,
         hides_codes=hides_codes,
+        opened_from=state.opened_from,
     )
 
 
@@ -115,10 +135,11 @@ async def show_visit_preview(
     slug: str,
     at: ShortQuery = "",
     platform: ShortQuery = "",
+    opened_from: OpenedFromQuery = "",
 ) -> HTMLResponse:
     """Show a page of the visit, by default the first one."""
     preview = await load_visit_preview_or_refuse(
-        request, connection, slug, VisitPreviewState(platform=platform, page=at)
+        request, connection, slug, VisitPreviewState(platform=platform, page=at, opened_from=opened_from)
     )
     return await render_visit_preview(request, connection, settings, preview)
 
@@ -146,12 +167,13 @@ async def submit_previewed_visit_form_and_show_next(
     slug: str,
     at: ShortQuery = "",
     platform: ShortQuery = "",
+    opened_from: OpenedFromQuery = "",
 ) -> Response:
     """Check a form as the page's own address does, and show the next page, or the same one with the refusal."""
     if token := form_values.get("token"):
         state = visit_preview.parse_preview_token(token)
     else:  # of the start page, and of the form that leads back to a platform
-        state = VisitPreviewState(platform=platform, page=at)
+        state = VisitPreviewState(platform=platform, page=at, opened_from=opened_from)
     preview = await load_visit_preview_or_refuse(request, connection, slug, state)
     try:
         preview = await preview_after_form_or_refuse(connection, preview, form_values)
@@ -324,7 +346,7 @@ def hit_page_template_context(
         was_finished=True,
     )
     outcome = visit_outcome.outcome_of_finished_visit_or_none(next_hit)
-    here = "?" + urlencode({"at": page.key, "platform": platform.name})
+    here = "?" + urlencode(preview.query_of_page(page.key))
     has_code = next_hit.is_finished and shown_campaign.hits_answered
     return {
         "next_hit": next_hit,
@@ -359,7 +381,7 @@ def build_preview_completion(settings: Settings, preview: VisitPreview, outcome:
     way_back = build_completion(settings, preview, outcome)
     if way_back.url is None:
         return way_back
-    query = {"at": f"way-back-{outcome}", "platform": preview.platform.name}
+    query = preview.query_of_page(f"way-back-{outcome}")
     return replace(way_back, url=f"/admin/campaigns/{preview.campaign.slug}/preview?{urlencode(query)}")
 
 
@@ -370,13 +392,15 @@ def preview_bar_context(request: Request, preview: VisitPreview) -> dict[str, An
     }
 
     def page_query(page: VisitPage | None) -> str:
-        return "?" + urlencode({"at": page.key, "platform": preview.platform.name} | kept_query) if page else ""
+        return "?" + urlencode(preview.query_of_page(page.key) | kept_query) if page else ""
 
     usual_pages = [page for page in preview.pages if not page.is_outcome]
     return {
         "bar": {
             "address": f"/admin/campaigns/{preview.campaign.slug}/preview",
             "page": preview.page,
+            "closing_url": preview.closing_url,
+            "opened_from": preview.opened_from,
             "number": None if preview.page.is_outcome else usual_pages.index(preview.page) + 1,
             "count": len(usual_pages),
             "usual_pages": usual_pages,

@@ -23,7 +23,8 @@ CREATE_FROM_FILE_REFUSALS = {
     422: (
         "The file: `file_missing`, `file_empty`, `not_utf8`, `yaml_unreadable`, `items_not_sent`, and "
         "`campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. A zip: "
-        "`campaign_file_missing`, `zip_stray`. Items and the files that they name: as for items."
+        "`campaign_file_missing`, `zip_stray`. Its settings: `address_without_tls`. Items and the files that they "
+        "name: as for items."
     ),
 }
 

@@ -69,7 +69,7 @@ IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
     422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `workbook_unreadable`, `sheet_unknown`, "
     "`not_a_table`, `gzip_unreadable`, `zip_not_one_table`, `not_utf8` (`details.encodings` can be chosen), "
     "`encoding_unknown`, `encoding_unsuited`, `nul_byte`, `csv_unreadable`, "
-    "`quotes_unclear`, `quotes_unknown`, `json_unreadable`, `json_no_rows`, "
+    "`quotes_unclear`, `quotes_unknown`, `read_as_unknown`, `read_as_unsuited`, `json_unreadable`, `json_no_rows`, "
     "`json_several_lists`, `ragged_row`, `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`, "
     "`cell_too_long`. What is shown: `shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, "
     "`shown_too_long`. Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, "
@@ -93,9 +93,17 @@ def get_read_options_of_request(
         str | None,
         Query(description="Sheet of an Excel workbook. Default: the first one that has content.", max_length=200),
     ] = None,
+    read_as: Annotated[
+        str | None,
+        Query(
+            description="`table` if the first row names the columns, `lines` if every line is a text, `auto` for the "
+            "default: a file named .txt without columns is read as lines, and the first line of another table with a "
+            "single column is an item unless it is a known name such as `text`."
+        ),
+    ] = None,
 ) -> ReadOptions:
     """Return how to read a table where the file itself does not say."""
-    return ReadOptions(encoding, quotes, sheet)
+    return ReadOptions(encoding, quotes, sheet, read_as)
 
 
 def get_column_mapping_of_request(
@@ -134,10 +142,10 @@ async def import_items_into_campaign(
     slug: str,
     *,
     mapping: Annotated[ColumnMapping, Depends(get_column_mapping_of_request)],
-    read_as: Annotated[ReadOptions, Depends(get_read_options_of_request)],
+    read_options: Annotated[ReadOptions, Depends(get_read_options_of_request)],
     replace: Annotated[bool, Query(description="Replace the present items.")] = False,
 ) -> items.ItemImportReceipt:
-    """Import a CSV, TSV, JSON or XLSX file into a draft, as the body or the field `file` of a form: all rows or none.
+    """Import a CSV, TSV, TXT, JSON or XLSX file into a draft, as the body or the field `file` of a form: all or none.
 
     JSON is an object on each line, a list of objects, or an object with one list of objects. The file may be packed by
     gzip or zip. Send the images, recordings and videos that items or outputs name as a zip in the field `media` of the
@@ -156,7 +164,7 @@ async def import_items_into_campaign(
             file,
             name,
             mapping=mapping,
-            read_options=read_as,
+            read_options=read_options,
             replace=replace,
             max_mb=settings.max_upload_mb,
             media=media,

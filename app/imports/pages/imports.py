@@ -37,7 +37,7 @@ from app.imports.id_lines import IdLines, load_id_lines_and_next_free_number
 from app.imports.import_preview import ChosenColumns, UploadPreview, read_upload_preview_or_refuse
 from app.imports.named_media import missing_and_unnamed_files_report
 from app.imports.pages.item_list import items_page_response
-from app.imports.pasted import PASTED_LINES_FILE, pasted_text_as_named_file
+from app.imports.pasted import pasted_text_as_named_file
 from app.imports.responses_preview import preview_responses_of_file_or_refuse
 from app.media import media_store
 from app.quality.check_expectations import criterion_designs
@@ -59,7 +59,7 @@ def uploaded_or_pasted_file_or_refuse(form_data: FormData) -> UploadFile:
     file, carried, pasted = (form_data.get(name) for name in ("file", "carried", "pasted"))
     chosen = isinstance(file, UploadFile) and bool(file.filename)
     if not chosen and isinstance(pasted, str) and pasted.strip():
-        name, content = pasted_text_as_named_file(pasted, str(form_data.get("pasted_as", "")))
+        name, content = pasted_text_as_named_file(pasted, str(form_data.get("read_as", "")))
         return UploadFile(BytesIO(content), filename=name)
     if isinstance(carried, str) and not chosen:
         with suppress(ValueError):
@@ -84,6 +84,7 @@ def read_options_of_form(form_data: FormData) -> ReadOptions:
         nonblank_form_text_or_none(form_data, "encoding"),
         nonblank_form_text_or_none(form_data, "quotes"),
         nonblank_form_text_or_none(form_data, "sheet"),
+        nonblank_form_text_or_none(form_data, "read_as"),
     )
 
 
@@ -137,37 +138,46 @@ async def submit_items_upload_for_preview(
             preview_context["files"] = await asyncio.to_thread(
                 missing_and_unnamed_files_report, preview_context["described"].files, media, files_here
             )
-    preview_context["show_as"] = show_as
+    preview_context |= {"show_as": show_as, "read_as": nonblank_form_text_or_none(form_data, "read_as")}
     if is_script_request(request):
         return render_page(
             request, "admin/_preview.html", preview_context | {"row_numbers": ROW_NUMBERS_AS_IDS, "campaign": campaign}
         )
     carried = {"name": file.filename, "content": b64encode(carried_bytes).decode()} if carried_bytes else None
     async with database.begin() as connection:
-        pasted_context: dict[str, Any] = {
-            name: nonblank_form_text_or_none(form_data, name) for name in ("pasted", "pasted_as")
-        }
         return await items_page_response(
-            request, connection, slug, carried=carried, **pasted_context, **preview_context
+            request,
+            connection,
+            slug,
+            carried=carried,
+            pasted=nonblank_form_text_or_none(form_data, "pasted"),
+            **preview_context,
         )
 
 
 async def preview_context_or_unreadable_context(
     build_preview: Callable[..., UploadPreview], form_data: FormData, file: UploadFile
 ) -> dict[str, Any]:
-    """Return the preview of a file as `described`, or its refusal as `unreadable` if options can make it readable."""
+    """Return the preview of a file as `described`, or its refusal as `unreadable` if options can make it readable.
+
+    Columns that were chosen while the file was read in another way do not count. Raises the other refusals.
+    """
+    has_same_columns = form_data.get("previewed_as", form_data.get("read_as")) == form_data.get("read_as")
     identifier, shown, template = (
-        nonblank_form_text_or_none(form_data, name) for name in ("identifier", "shown", "template")
+        nonblank_form_text_or_none(form_data, name) if has_same_columns else None
+        for name in ("identifier", "shown", "template")
     )
     chosen_columns = ChosenColumns(identifier, shown, template, *parse_prior_use_with_declined_meanings(form_data))
     try:
         upload_preview = await asyncio.to_thread(
             build_preview, file.file, file.filename or "", chosen_columns, read_options=read_options_of_form(form_data)
         )
-    except Invalid as refusal:
-        if not can_choices_make_table_readable(refusal):
-            raise
-        return {"unreadable": refusal}
+    except Refusal as refusal:
+        message = refusal.message.replace(" Nothing was imported.", "")  # nobody asked for that yet
+        preview_refusal = type(refusal)(message, code=refusal.code, **refusal.details)
+        if not (isinstance(preview_refusal, Invalid) and can_choices_make_table_readable(preview_refusal)):
+            raise preview_refusal from None
+        return {"unreadable": preview_refusal}
     return {"described": upload_preview, "encodings": ENCODINGS}
 
 
@@ -185,8 +195,7 @@ async def submit_items_import(
             nonblank_form_text_or_none(form_data, "shown"),
             nonblank_form_text_or_none(form_data, "template"),
         )
-        default_id_column = ROW_NUMBERS_AS_IDS if file.filename == PASTED_LINES_FILE else "id"
-        identifier = id_column_or_none(nonblank_form_text_or_none(form_data, "identifier") or default_id_column)
+        identifier = id_column_or_none(nonblank_form_text_or_none(form_data, "identifier") or "id")
         async with slot, database.begin() as connection:
             if show_as := parse_chosen_media_kind_or_none(form_data):
                 await settings_edits.store_changed_settings_or_refuse(

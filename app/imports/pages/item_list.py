@@ -14,7 +14,7 @@ from starlette.datastructures import FormData
 from app.accounts.guards import researcher_router
 from app.annotation.platforms.column_mapping import COLUMN_ROLES
 from app.annotation.platforms.registry import platforms_and_formats_of_result_files
-from app.campaigns import item_list
+from app.campaigns import item_list, settings_edits
 from app.campaigns.item_list import ItemListView
 from app.campaigns.known_answers import (
     MAX_GOLD_ITEMS_AT_ONCE,
@@ -22,7 +22,9 @@ from app.campaigns.known_answers import (
     KnownAnswersChoice,
     load_known_answers_offers,
 )
+from app.campaigns.lifecycle import require_draft, unchecked_settings_with_deliverable_emails
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
+from app.campaigns.step_page import expected_answer_inputs_of_criteria
 from app.designs.campaign import Campaign
 from app.designs.content import CONTENT_KINDS
 from app.designs.file_format import CriterionValueFormat
@@ -39,8 +41,8 @@ from app.http.dependencies import (
 from app.imports import item_changes, items, mark_checks, responses_import, text_corrections
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import ColumnMapping
+from app.imports.item_files import READ_AS_TITLES
 from app.imports.mark_checks import CheckToMark
-from app.imports.pasted import PASTED_FORMATS
 from app.imports.response_receipt import ResponseImportReceipt, response_receipt_sentences
 from app.imports.segment_table import load_segments_page_with_chosen
 from app.quality.check_expectations import (
@@ -51,7 +53,10 @@ from app.quality.check_expectations import (
 )
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import default_tolerance_cell_or_empty
-from app.quality.rule_reach import sentences_on_check_counts_and_failures_needed
+from app.quality.rule_reach import (
+    propose_checks_percent_or_none,
+    sentences_on_check_counts_and_failures_needed,
+)
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.settings import Settings
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -121,8 +126,13 @@ async def item_table_template_context(
         "own_columns": item_list.uploaded_column_names_of_rows(page.rows, view.column),
         "check_counts": check_counts,
         "check_summary": sentences_on_check_counts_and_failures_needed(campaign, campaign.item_count, check_counts),
+        "checks_proposal": propose_checks_percent_or_none(campaign, campaign.item_count, check_counts),
         "hint_that_hits_cannot_show_checks_or_empty": hint_that_hits_cannot_show_checks_or_empty(campaign),
         "min_gold": MIN_GOLD_ITEMS,
+        "expectation_columns": [expectation_column_names(name) for name in campaign.criterion_names or [""]],
+        "expected_answer_inputs": expected_answer_inputs_of_criteria(
+            unchecked_settings_with_deliverable_emails(campaign)
+        ),
         "known_answers": await load_known_answers_offers(connection, campaign),
         "default_tolerance": default_tolerance_cell_or_empty(campaign.design),
         "kind": CONTENT_KINDS[campaign.content],
@@ -136,7 +146,7 @@ def upload_form_template_context(request: Request, campaign: Campaign) -> dict[s
         "limits": limits,
         "row_numbers": ROW_NUMBERS_AS_IDS,
         "prior_columns": campaign.law.family.parameter_names,
-        "pasted_formats": PASTED_FORMATS,
+        "read_as_titles": READ_AS_TITLES,
     }
 
 
@@ -331,6 +341,20 @@ async def submit_one_new_item(
                 request, connection, slug, status=refusal.status, one_refusal=refusal, entered=form_values
             )
     return redirect_to(campaign_page_url(slug, "/items", notice="item-added") + "#one")
+
+
+@router.post(CAMPAIGN_PATH + "/items/show-checks")
+async def submit_proposed_share_of_checks(connection: Transaction, slug: str) -> Response:
+    """Let the proposed share of tasks show the checks of a draft, unless a share was chosen meanwhile."""
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
+    require_draft(campaign, "change the share of tasks with a check in its settings. Nothing was changed")
+    check_counts = await item_list.count_checks_by_kind(connection, campaign.id)
+    proposal = propose_checks_percent_or_none(campaign, campaign.item_count, check_counts)
+    if proposal:
+        await settings_edits.store_changed_settings_or_refuse(
+            connection, slug, lambda settings: settings.model_copy(update={"checks_percent": float(proposal.percent)})
+        )
+    return redirect_to(campaign_page_url(slug, "/items", notice="saved") + "#items-title")
 
 
 @router.post(CAMPAIGN_PATH + "/items/unmark")

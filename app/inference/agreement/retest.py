@@ -145,7 +145,7 @@ def compare_repeated_labels(
     )
 
 
-def compare_repeated_pairs(
+def compare_repeated_pair_judgments_with_previous(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     outcomes: npt.ArrayLike,

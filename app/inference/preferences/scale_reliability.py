@@ -93,7 +93,7 @@ def scale_separation(scores: npt.ArrayLike, standard_errors: npt.ArrayLike) -> S
     return ScaleSeparation(excess / variance, separation, int(np.count_nonzero(usable)))
 
 
-def split_half_by_annotators(
+def correlate_scores_of_annotator_halves_or_raise(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     outcomes: npt.ArrayLike,

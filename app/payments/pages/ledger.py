@@ -121,7 +121,8 @@ async def submit_payment_connection(
         entered = {name: value for name, value in form.items() if name not in ("token", "csrf")}
         async with database.begin() as connection:
             return await render_ledger_page(request, connection, slug, now=now, refusal=refusal, entered=entered)
-    return RedirectResponse(f"/admin/campaigns/{slug}/payments?done=payments-connected", status_code=303)
+    subpage = "study" if form.get("from") == "study" else "payments"
+    return RedirectResponse(f"/admin/campaigns/{slug}/{subpage}?done=payments-connected", status_code=303)
 
 
 @router.post("/payments/disconnect")

@@ -35,7 +35,7 @@ async def create_running_campaign(
     defaults = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3, "welcome": False}
     chosen = CampaignSettings.model_validate(defaults | settings)
     async with engine.begin() as connection:
-        draft = await lifecycle.create_draft_campaign(connection, chosen, now=NOW)
+        draft = await lifecycle.create_draft_campaign_or_refuse(connection, chosen, now=NOW)
         rows = [
             {"campaign_id": draft.id, "number": i, "external_id": f"v{i}", "shown": f"verb {i}", "fields": {}}
             for i in range(items)

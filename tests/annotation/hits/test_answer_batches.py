@@ -14,7 +14,7 @@ from app.annotation.hits.next_hit import HitOnPage
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.batch_queue import BatchQueue, Unserved
 from app.database.bulk import open_snapshot
-from app.database.session import ServingConnections, begin_driver_transaction, borrow_autocommit_driver
+from app.database.session import ServingConnections, borrow_autocommit_driver, borrow_driver_in_transaction
 from app.designs.answer import Answer, AnswerByCriterion
 from app.errors import Gone, Invalid, NotFound
 from app.record.replay import verify_by_replay_or_refuse
@@ -154,7 +154,7 @@ async def test_answers_keep_their_receipts_if_the_connection_is_lost_before_a_la
     for _, hit in (late, later):
         await expire_leases(engine, hit)
     answers = [answer_to(leased) for leased in (in_time, late, later)]
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         items = {*late[1].items} - {*in_time[1].items}
         await holding.execute("SELECT FROM posteriors WHERE subject = ANY($1) FOR NO KEY UPDATE", items)
         async with borrow_autocommit_driver(engine) as connection:
@@ -223,7 +223,7 @@ async def test_two_batches_that_share_hits_and_items_in_opposite_order_do_not_de
     campaign = await create_running_campaign(engine, items=6, judgments_per_item=50)
     leased = await lease_to_each(engine, campaign, 8)
     answers = [answer_to(one, 10.0 * place) for place, one in enumerate(leased)]
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors WHERE subject = 3 FOR NO KEY UPDATE")
         batches = [
             asyncio.create_task(store(engine, campaign, order)) for order in (answers, answers[::-1], answers[::2])
@@ -241,7 +241,7 @@ async def test_a_late_answer_that_waits_for_a_lock_too_long_fails_alone(engine):
     late, in_time = await lease_to_each(engine, campaign, 2)
     await execute_sql(engine, f"UPDATE hits SET expires_at = now() - interval '1 hour' WHERE id = {late[1].id}")
     answers = [answer_to(in_time), answer_to(late)]
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute(f"SELECT FROM posteriors WHERE subject = {late[1].items[0]} FOR NO KEY UPDATE")
         async with begin_session_with_short_lock_timeout(engine) as connection:
             receipt, problem = await submission.store_answers_and_return_outcomes(connection, campaign.id, answers)
@@ -257,11 +257,11 @@ async def test_a_late_answer_locks_all_items_of_its_hit_in_their_order(engine):
     (late,) = await lease_to_each(engine, campaign, 1)
     await execute_sql(engine, "UPDATE campaigns SET always_shown = '{0}'")
     await expire_leases(engine)
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors WHERE subject = 0 FOR NO KEY UPDATE")
         storing = asyncio.create_task(store(engine, campaign, [answer_to(late)]))
         await wait_until(engine, requests_are_waiting_sql(1))
-        async with begin_driver_transaction(engine) as free:
+        async with borrow_driver_in_transaction(engine) as free:
             await free.execute("SELECT FROM posteriors WHERE subject > 0 FOR NO KEY UPDATE NOWAIT")
     (receipt,) = await storing
     assert not receipt.repeated

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.item_audiences import parse_audiences
+from app.annotation.hits.item_audiences import build_item_audiences, parse_audiences
 from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.annotation.onboarding import participant_lists, personal_links
 from app.campaigns import lifecycle
@@ -236,3 +236,14 @@ def test_iterations_have_no_items_for_some_people():
 
 def test_a_cell_names_groups_and_answers():
     assert parse_audiences(" experts| language =  German||a = b=c ") == ["experts", "language=German", "a=b=c"]
+
+
+def test_an_item_that_joined_after_the_copy_of_a_campaign_is_left_out_of_its_audiences():
+    audiences = build_item_audiences([("ann | ben", [0, 7]), ("ben", [2])], item_count=4)
+    assert {name: numbers.tolist() for name, numbers in audiences.items_by_audience.items()} == {
+        "ann": [0],
+        "ben": [0, 2],
+    }
+    items_of_others = audiences.items_of_others_than(frozenset({"ann"})).mask
+    assert items_of_others is not None
+    assert items_of_others.tolist() == [False, False, True, False]

@@ -4,7 +4,7 @@ import pytest
 
 from app.annotation.hits import finish_check
 from app.annotation.hits.finish_check import FinishCheck
-from app.database.session import begin_driver_transaction
+from app.database.session import borrow_driver_in_transaction
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql, fetch_value
 
 STATUS = "SELECT status FROM campaigns WHERE id = :campaign"
@@ -19,7 +19,7 @@ async def status_after_answers(engine, campaign, complete, remembered):
     """The status after so many of the first items have all judgments."""
     judged = "UPDATE posteriors SET judgments = 3 WHERE campaign_id = :campaign AND subject < :complete"
     await execute_sql(engine, judged, campaign=campaign.id, complete=complete)
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         await remembered.finish_if_complete(connection, campaign.id, now=NOW)
     return await fetch_value(engine, STATUS, campaign=campaign.id)
 

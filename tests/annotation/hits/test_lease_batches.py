@@ -13,7 +13,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.next_hit import NextHit
 from app.annotation.platforms.assignments import AssignmentId
-from app.database.session import begin_driver_transaction, borrow_autocommit_driver
+from app.database.session import borrow_autocommit_driver, borrow_driver_in_transaction
 from app.errors import NotFound
 from app.quality.decisions import hold_annotator
 from tests.annotation.hits.campaigns import (
@@ -106,7 +106,7 @@ async def test_batches_of_two_processes_that_want_the_same_items_do_not_deadlock
     campaign = await create_running_campaign(engine, items=12, judgments_per_item=4)
     crowds = [await create_crowd(engine, campaign, 6, assignment=f"visit {k}") for k in range(2)]
     crowds[1] = [await create_annotator(engine, campaign, f"b{k}") for k in range(6)]
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors WHERE subject = 5 FOR NO KEY UPDATE")
         batches = [asyncio.create_task(ask_together(engine, campaign, crowd)) for crowd in crowds]
         await wait_until(engine, requests_are_waiting_sql(2))
@@ -119,7 +119,7 @@ async def test_batches_of_two_processes_that_want_the_same_items_do_not_deadlock
 async def test_no_hit_is_leased_once_a_pause_is_committed(engine):
     campaign = await create_running_campaign(engine)
     me = await create_annotator(engine, campaign)
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
         asking = asyncio.create_task(ask_together(engine, campaign, [me]))
         await wait_until(engine, requests_are_waiting_sql(1))
@@ -137,11 +137,11 @@ async def test_a_batch_leases_in_the_order_of_assignments_so_that_no_two_wait_fo
         INSERT INTO hits (campaign_id, annotator_id, assignment_id, leader, items, issued_at, expires_at)
         SELECT campaign_id, annotator_id, id, 0, '{0,1,2,3,4}', now(), now() + interval '1 hour'
         FROM assignments WHERE id = $1"""
-    async with begin_driver_transaction(engine) as other:
+    async with borrow_driver_in_transaction(engine) as other:
         await other.execute(lease, first.assignment_id)
         asking = asyncio.create_task(ask_together(engine, campaign, [second, first]))
         await wait_until(engine, requests_are_waiting_sql(1))
-        async with begin_driver_transaction(engine) as free:
+        async with borrow_driver_in_transaction(engine) as free:
             await free.execute("SET LOCAL lock_timeout = '1s'")
             await free.execute(lease, second.assignment_id)
     outcomes, _ = await asking
@@ -153,7 +153,7 @@ async def test_a_lock_that_one_annotator_waits_for_too_long_fails_no_one_else(en
     late, other = await create_crowd(engine, campaign, 2)
     await try_to_lease_hit(engine, late)
     await expire_leases(engine)
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM hits FOR NO KEY UPDATE")
         async with begin_session_with_short_lock_timeout(engine) as connection:
             requests = [NextHitRequest(AssignmentQuery(assignment), NOW) for assignment in (late, other)]
@@ -188,7 +188,7 @@ BLOCK = "UPDATE annotators SET barred = $1, barred_reason = $1, barred_by = 'ann
 async def test_no_hit_is_leased_once_a_block_is_committed(engine, state, reason):
     campaign = await create_running_campaign(engine)
     me = await create_annotator(engine, campaign)
-    async with begin_driver_transaction(engine) as blocking:
+    async with borrow_driver_in_transaction(engine) as blocking:
         await blocking.execute("SELECT FROM annotators FOR UPDATE")
         asking = asyncio.create_task(ask_together(engine, campaign, [me]))
         await wait_until(engine, requests_are_waiting_sql(1))
@@ -201,7 +201,7 @@ async def test_no_hit_is_leased_once_a_block_is_committed(engine, state, reason)
 async def test_a_block_of_one_annotator_takes_no_hit_from_the_others_of_a_batch(engine):
     campaign = await create_running_campaign(engine, items=60)
     crowd = await create_crowd(engine, campaign, 3)
-    async with begin_driver_transaction(engine) as blocking:
+    async with borrow_driver_in_transaction(engine) as blocking:
         await blocking.execute(f"{BLOCK} WHERE id = (SELECT min(id) FROM annotators)", "held")
         asking = asyncio.create_task(ask_together(engine, campaign, crowd))
         await wait_until(engine, requests_are_waiting_sql(1))
@@ -214,7 +214,7 @@ async def test_no_lease_is_renewed_once_a_pause_is_committed_and_the_hit_is_kept
     me = await create_annotator(engine, campaign)
     await try_to_lease_hit(engine, me)
     await expire_leases(engine)
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
         asking = asyncio.create_task(ask_together(engine, campaign, [me]))
         await wait_until(engine, requests_are_waiting_sql(1))
@@ -238,7 +238,7 @@ async def test_a_block_releases_the_hit_that_is_leased_while_it_is_decided(engin
         async with engine.begin() as connection:
             await hold_annotator(connection, campaign, annotator_id, reason="too fast", now=NOW)
 
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
         asking = asyncio.create_task(ask_together(engine, campaign, [me]))
         await wait_until(engine, requests_are_waiting_sql(1))

@@ -6,7 +6,7 @@ from app.annotation.hits import drafts, held_hits
 from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.platforms.assignments import AssignmentId
-from app.database.session import begin_driver_transaction, borrow_autocommit_driver
+from app.database.session import borrow_autocommit_driver, borrow_driver_in_transaction
 from app.errors import Gone, NotFound
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -26,7 +26,7 @@ from tests.annotation.hits.campaigns import (
 async def test_asking_again_returns_the_same_hit_with_what_was_entered(engine):
     me = await create_annotator(engine, await create_running_campaign(engine))
     hit = await try_to_lease_hit(engine, me)
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         assert await drafts.save_draft_and_tell_if_hit_is_open(connection, me, hit.id, {"00": {"score": 71}})
     again = await try_to_lease_hit(engine, me)
     assert (again.id, again.items, again.texts) == (hit.id, hit.items, hit.texts)
@@ -50,7 +50,7 @@ async def test_nobody_keeps_a_draft_in_the_hit_of_someone_else(engine):
     campaign = await create_running_campaign(engine)
     hit = await try_to_lease_hit(engine, await create_annotator(engine, campaign, "owner"))
     stranger = await create_annotator(engine, campaign, "stranger")
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         assert not await drafts.save_draft_and_tell_if_hit_is_open(connection, stranger, hit.id, {})
 
 
@@ -92,7 +92,7 @@ async def test_a_renewed_lease_and_a_new_one_of_its_items_wait_for_each_other(en
     slow, quick = await create_annotator(engine, campaign, "slow"), await create_annotator(engine, campaign, "quick")
     hit = await try_to_lease_hit(engine, slow)
     await expire_leases(engine)
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
         renewing = asyncio.create_task(find_or_lease_next_hit(engine, slow))
         await wait_until(engine, requests_are_waiting_sql(1))
@@ -200,7 +200,7 @@ async def test_another_process_sees_answers_at_once(engine):
     await find_or_lease_next_hit(engine, other, cache=there)
     hit = await try_to_lease_hit(engine, me, cache=here)
     await submit_scores(engine, me, hit)
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         copy = await there.load_current_index(connection, campaign)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 
@@ -223,7 +223,7 @@ async def test_a_person_with_many_visits_at_once_gets_no_item_twice(engine):
 async def test_of_two_visits_of_one_person_that_ask_for_the_same_items_at_once_one_gets_them(engine):
     campaign = await create_running_campaign(engine, items=5, repeat_items=False)
     visits = [await create_annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
         asking = [
             asyncio.create_task(find_or_lease_next_hit(engine, visit, cache=PosteriorCache())) for visit in visits
@@ -304,7 +304,7 @@ async def test_a_renewed_lease_and_a_new_one_of_the_same_annotator_wait_for_each
     ]
     await try_to_lease_hit(engine, first)
     await expire_leases(engine)
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
         asking = [
             asyncio.create_task(find_or_lease_next_hit(engine, visit, cache=PosteriorCache()))
@@ -321,7 +321,7 @@ async def test_a_lease_is_renewed_in_one_transaction(engine):
     me = await create_annotator(engine, campaign)
     await try_to_lease_hit(engine, me)
     await expire_leases(engine)
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
         renewing = asyncio.create_task(try_to_lease_hit(engine, me))
         await wait_until(engine, requests_are_waiting_sql(1))

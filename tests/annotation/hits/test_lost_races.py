@@ -1,9 +1,15 @@
 """An annotator who is always a moment too late still gets an answer; each race is lost here on purpose."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from app.annotation.hits import leases
+from app.annotation.hits.assignment import AssignmentQuery
+from app.annotation.platforms.assignments import AssignmentId
 from tests.annotation.hits.campaigns import (
+    NOW,
     create_annotator,
     create_running_campaign,
     execute_sql,
@@ -32,6 +38,17 @@ async def test_who_loses_every_race_is_asked_to_wait(engine):
     assert (work.hit, work.reason) == (None, "wait")
     assert await fetch_value(engine, "SELECT last_value FROM races_lost") == leases.MAX_LEASE_ATTEMPTS
     assert await fetch_rows(engine, "SELECT id FROM hits") == []
+
+
+@pytest.mark.parametrize(("selection", "kept"), [("streaming", [True, False, True]), ("iterations", [False] * 3)])
+def test_the_state_is_read_again_after_each_second_lost_race_and_always_where_iterations_are_planned(selection, kept):
+    state: Any = SimpleNamespace(selection=selection)
+    request, seen = leases.PendingRequest(leases.NextHitRequest(AssignmentQuery(AssignmentId(1, 1)), NOW)), []
+    for _ in kept:
+        request.assignment = state
+        request.prepare_redraw_after_lost_race()
+        seen.append(request.assignment is state)
+    assert seen == kept
 
 
 async def test_who_could_go_on_with_what_another_holds_is_asked_to_wait(engine):

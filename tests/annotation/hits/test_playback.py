@@ -19,9 +19,10 @@ from tests.annotation.hits.campaigns import (
     create_annotator,
     create_running_campaign,
     fetch_value,
+    submit_scores,
     try_to_lease_hit,
 )
-from tests.annotation.hits.test_checks import load_design_and_inputs
+from tests.annotation.hits.test_checks import load_design_and_inputs, with_checks
 
 SCORES = {"score-00": "20", "score-01": "70"}
 ENOUGH = {"plays-00": "2", "seconds_heard-00": "9.5", "seconds_long-00": "10"}
@@ -74,6 +75,20 @@ async def test_a_report_of_too_little_is_refused_and_nothing_is_stored(engine, m
 async def test_a_page_without_scripts_reports_nothing_and_is_taken(engine):
     campaign = await recordings(engine, "end")
     await answer(engine, campaign, {}, source="form")
+
+
+async def test_a_check_must_be_played_like_any_item(engine):
+    campaign = await with_checks(engine, must_play="start", checks_percent=50)
+    me = await create_annotator(engine, campaign, "ben")
+    while {*(hit := await try_to_lease_hit(engine, me)).ids}.isdisjoint({"g1", "g2", "a1"}):
+        await submit_scores(engine, me, hit)
+    report = {f"score-0{place}": "42" for place in range(5)} | {"plays-04": "0"}
+    async with borrow_autocommit_driver(engine) as connection:
+        with pytest.raises(Invalid) as refusal:
+            await submission.store_answer_of_hit_and_return_receipt(
+                connection, me, hit.id, Form(report, "page"), now=NOW
+            )
+    assert refusal.value.details["positions"] == [5]
 
 
 async def test_plays_and_seconds_are_exported_for_each_item(app, researcher):

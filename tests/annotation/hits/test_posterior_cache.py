@@ -12,7 +12,7 @@ from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.database.server_database import reset_restored_transaction_ids
-from app.database.session import begin_driver_transaction, borrow_autocommit_driver, driver_of
+from app.database.session import borrow_autocommit_driver, borrow_driver_in_transaction, driver_of
 from app.designs.answer import Answer
 from app.selection.index import SelectionIndex
 from app.selection.rule import ItemValues, SelectionSettings
@@ -28,7 +28,7 @@ from tests.annotation.hits.campaigns import (
 
 
 async def judgment_counts(engine, campaign, copy_of):
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         copy = await copy_of.load_current_index(connection, campaign)
     return copy.index.judgments.tolist()
 
@@ -63,7 +63,7 @@ def test_the_order_in_which_changes_are_found_makes_no_difference():
         news.new_judgments, news.new_status = judgments, [0] * len(rows)
         news.new_hits = news.new_annotators = news.new_items = None
         copy.merge_changes(news)
-        around: dict[str, Any] = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
+        around: dict[str, Any] = {"seen": set(), "full": set(), "leaders_to_avoid": set(), "seen_as_last_resort": False}
         draws.append([index.draw_hit_or_none(5, **around, rng=copy.rng) for _ in range(20)])
     assert draws[0] == draws[1] == draws[2]
 
@@ -187,7 +187,7 @@ async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_
     copy, me = PosteriorCache(max_bytes=1), await create_annotator(engine, campaign)
     await judgment_counts(engine, campaign, copy)
     old = copy.indexes[campaign.id]
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         delayed: Any = Delayed(connection)
         look = asyncio.create_task(copy.load_current_index(delayed, campaign))
         await delayed.read.wait()
@@ -220,7 +220,7 @@ async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
     await judgment_counts(engine, campaign, copy)
     first = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, first)
-    async with begin_driver_transaction(engine) as one, begin_driver_transaction(engine) as two:
+    async with borrow_driver_in_transaction(engine) as one, borrow_driver_in_transaction(engine) as two:
         old: Any = Delayed(one)
         new: Any = Delayed(two)
         looks = [asyncio.create_task(copy.load_current_index(old, campaign))]

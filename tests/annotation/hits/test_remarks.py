@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from app.designs.remarks import Remark
 from app.quality import decisions
 from app.record import replay
 from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.remarks import are_remarks_asked_or_stored
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -49,6 +51,19 @@ async def page_of(client, campaign):
     """Somebody's address, and the page that they get there."""
     address = (await client.post(f"/link/{campaign.link_key}")).headers["location"]
     return address, (await client.get(address)).text
+
+
+async def test_remarks_are_offered_for_export_if_they_are_asked_for_or_were_left_earlier(engine):
+    asked, silent = await asking(engine), await create_running_campaign(engine, items=6, items_per_hit=3)
+    seen = []
+    for campaign in (asked, silent):
+        async with engine.connect() as connection:
+            seen.append(await are_remarks_asked_or_stored(connection, campaign))
+    await flag(engine, asked, "ann")
+    async with engine.connect() as connection:
+        no_longer_asked = replace(asked, flag_on="none", comment_on="none")
+        seen.append(await are_remarks_asked_or_stored(connection, no_longer_asked))
+    assert seen == [True, False, True]
 
 
 async def flag(engine, campaign, name, item=2, *, reason=BROKEN, about=None):

@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from app.annotation.hits import submission
 from app.campaigns.lifecycle import change_campaign_status_or_refuse
-from app.database.session import begin_driver_transaction
+from app.database.session import borrow_driver_in_transaction
 from app.designs.answer import Answer, Touch
 from app.errors import Gone, Invalid, NotFound
 from tests.annotation.hits.campaigns import (
@@ -18,6 +18,7 @@ from tests.annotation.hits.campaigns import (
     fetch_rows,
     fetch_value,
     find_or_lease_next_hit,
+    form_fields,
     requests_are_waiting_sql,
     submit_scores,
     try_to_lease_hit,
@@ -63,11 +64,20 @@ async def test_of_many_posts_at_once_one_counts(engine):
     assert await fetch_value(engine, "SELECT sum(judgments) FROM posteriors") == 5
 
 
+async def test_an_answer_says_whether_the_page_or_its_bare_form_sent_it(engine, client):
+    campaign = await create_running_campaign(engine)
+    page = (await client.post(f"/link/{campaign.link_key}", follow_redirects=True)).text
+    for headers in ({}, {"x-easel": "fetch"}):
+        reply = await client.post(f"/link/{campaign.link_key}", data=form_fields(page), headers=headers)
+        page = reply.text
+    assert await fetch_rows(engine, "SELECT source FROM responses ORDER BY seq") == [("form",), ("page",)]
+
+
 async def test_touches_are_stored_in_the_order_of_the_items(engine):
     campaign = await create_running_campaign(engine, items_per_hit=2)
     hit = await try_to_lease_hit(engine, me := await create_annotator(engine, campaign))
     touches = {hit.items[1]: Touch(1200, 3, "keyboard")}
-    async with begin_driver_transaction(engine) as connection:
+    async with borrow_driver_in_transaction(engine) as connection:
         answer = Answer(dict.fromkeys(hit.items, 50.0), touches, "390x844", "page")
         await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, answer, now=NOW)
     ((telemetry, *rest),) = await fetch_rows(engine, "SELECT telemetry::text, source, items FROM responses")
@@ -93,7 +103,7 @@ async def test_a_bad_answer_leaves_the_lease_open(engine, scores, code):
     campaign = await create_running_campaign(engine)
     hit = await try_to_lease_hit(engine, me := await create_annotator(engine, campaign))
     with pytest.raises(Invalid) as refusal:
-        async with begin_driver_transaction(engine) as connection:
+        async with borrow_driver_in_transaction(engine) as connection:
             await submission.store_answer_of_hit_and_return_receipt(
                 connection, me, hit.id, Answer(dict(zip(hit.items, scores, strict=False))), now=NOW
             )
@@ -106,7 +116,7 @@ async def test_scores_for_items_of_another_hit_are_refused(engine):
     campaign = await create_running_campaign(engine)
     hit = await try_to_lease_hit(engine, me := await create_annotator(engine, campaign))
     with pytest.raises(Invalid, match="not in this HIT"):
-        async with begin_driver_transaction(engine) as connection:
+        async with borrow_driver_in_transaction(engine) as connection:
             await submission.store_answer_of_hit_and_return_receipt(
                 connection, me, hit.id, Answer(dict.fromkeys([*hit.items, 99], 1.0)), now=NOW
             )
@@ -209,7 +219,7 @@ async def test_an_answer_whose_lease_ends_while_it_waits_does_not_go_over_the_wa
     slow, quick = [await create_annotator(engine, campaign, name) for name in ("slow", "quick")]
     hit = await try_to_lease_hit(engine, slow)
     await expire_leases(engine, seconds_ago=-0.5)
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM hits FOR NO KEY UPDATE")
         answering = asyncio.create_task(submit_scores(engine, slow, hit))
         await wait_until(engine, requests_are_waiting_sql(1))
@@ -226,7 +236,7 @@ async def test_an_answer_whose_lease_ends_while_it_waits_for_its_items_is_taken_
     slow, quick = [await create_annotator(engine, campaign, name) for name in ("slow", "quick")]
     hit = await try_to_lease_hit(engine, slow)
     await expire_leases(engine, seconds_ago=-0.5)
-    async with begin_driver_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors WHERE subject = 0 FOR NO KEY UPDATE")
         answering = asyncio.create_task(submit_scores(engine, slow, hit))
         await wait_until(engine, requests_are_waiting_sql(1))

@@ -12,8 +12,8 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.database.batch_queue import BatchQueue, Unserved
 from app.database.session import (
     ServingConnections,
-    begin_driver_transaction,
     borrow_autocommit_driver,
+    borrow_driver_in_transaction,
     create_engine,
     sqlstate_of_error_or_empty,
 )
@@ -108,7 +108,7 @@ async def test_an_answer_keeps_its_first_receipt_if_the_next_hit_cannot_be_lease
         VisitRequest(answer_of(program, held_by_program)),
     ]
     server = VisitServer(PosteriorCache())
-    async with begin_driver_transaction(engine) as holding:  # the lease counts the annotator's HITs under this lock
+    async with borrow_driver_in_transaction(engine) as holding:  # the lease counts the annotator's HITs under this lock
         await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
         async with begin_session_with_short_lock_timeout(engine) as connection:
             waiting, stored = await server.serve(connection, campaign.id, requests)
@@ -128,7 +128,7 @@ async def test_a_hit_that_cannot_be_leased_for_one_annotator_is_leased_for_other
     people = [await create_annotator(impatient, campaign, f"a{k}") for k in range(3)]
     connections = ServingConnections(impatient, 2)
     queue = BatchQueue(connections, VisitServer(PosteriorCache()).serve)
-    async with begin_driver_transaction(impatient) as holding:
+    async with borrow_driver_in_transaction(impatient) as holding:
         second = await holding.fetchval("SELECT annotator_id FROM assignments WHERE id = $1", people[1].assignment_id)
         await holding.execute("SELECT FROM annotators WHERE id = $1 FOR NO KEY UPDATE", second)
         requests = [queue.submit_and_await_reply(campaign.id, VisitRequest(next_hit=next_of(one))) for one in people]
@@ -156,7 +156,7 @@ async def test_the_page_says_that_an_answer_is_stored_if_there_is_no_next_hit(ap
     parts = []
     for headers in ({"x-easel": "fetch"}, {}):
         page = (await client.post(link, follow_redirects=True)).text
-        async with begin_driver_transaction(impatient) as holding:
+        async with borrow_driver_in_transaction(impatient) as holding:
             await holding.execute("SELECT FROM assignments FOR NO KEY UPDATE")
             reply = await client.post(link, data=HitForm(page, re.compile(r"verb \d{3}")).filled_in(), headers=headers)
         assert reply.status_code == 200, reply.text
@@ -177,7 +177,9 @@ async def test_an_answer_keeps_its_receipt_if_its_annotator_alone_gets_no_next_h
     held, held_by_other = [await try_to_lease_hit(impatient, one) for one in (page, other)]
     connections = ServingConnections(impatient, 2)
     queue = BatchQueue(connections, VisitServer(PosteriorCache()).serve, VisitRequest.reply_to_failure)
-    async with begin_driver_transaction(impatient) as holding:  # the annotator's last answer completes the assignment
+    async with borrow_driver_in_transaction(
+        impatient
+    ) as holding:  # the annotator's last answer completes the assignment
         await holding.execute("SELECT FROM assignments WHERE id = $1 FOR NO KEY UPDATE", page.assignment_id)
         requests = [
             VisitRequest(answer_of(one, hit), next_of(one)) for one, hit in ((page, held), (other, held_by_other))

@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.annotation.onboarding.visit_progress import admit_to_visit_version, load_visit_or_refuse
+from app.annotation.onboarding.visit_progress import (
+    admit_to_visit_version_unless_quota_place_lost,
+    load_visit_or_refuse,
+)
 from app.annotation.platforms.assignments import AssignmentId
 from app.campaigns.settings import CampaignSettings
-from app.database.session import begin_driver_transaction, borrow_autocommit_driver
+from app.database.session import borrow_autocommit_driver, borrow_driver_in_transaction
 from tests.annotation.hits.campaigns import (
     create_running_campaign,
     execute_sql,
@@ -144,7 +147,7 @@ async def test_a_request_that_read_the_passed_step_before_the_place_was_lost_adm
         assert visit.next_step_or_none is None
         await let_people_be_away(engine, 31)
         assert form_fields((await answer_questions(client, campaign, "p2"))[0])["hit"]
-        await admit_to_visit_version(connection, visit)
+        await admit_to_visit_version_unless_quota_place_lost(connection, visit)
     assert await fetch_value(engine, "SELECT admitted FROM annotators ORDER BY id LIMIT 1") < campaign.visit_version
     assert step_of((await client.get(address)).text) == "questions"
 
@@ -157,7 +160,7 @@ async def test_no_hit_is_leased_once_the_loss_of_a_place_is_committed(client, en
     if not is_renewal:
         await execute_sql(engine, "DELETE FROM hits")
     ((assignment_id,),) = await fetch_rows(engine, "SELECT id FROM assignments")
-    async with begin_driver_transaction(engine) as freeing:
+    async with borrow_driver_in_transaction(engine) as freeing:
         await freeing.execute("SELECT FROM annotators FOR UPDATE")
         asking = asyncio.create_task(find_or_lease_next_hit(engine, AssignmentId(campaign.id, assignment_id)))
         await wait_until(engine, requests_are_waiting_sql(1))
@@ -207,7 +210,7 @@ async def test_places_are_freed_without_a_deadlock_whatever_the_order_in_which_p
     lowered = """UPDATE campaigns SET visit_settings = visit_settings || '{"quotas": ["gender = female: 1"]}'"""
     await execute_sql(engine, lowered)
     first, second = [row[0] for row in await fetch_rows(engine, "SELECT id FROM annotators ORDER BY id")]
-    async with begin_driver_transaction(engine) as leasing:
+    async with borrow_driver_in_transaction(engine) as leasing:
         await leasing.fetch("SELECT FROM annotators WHERE id = $1 FOR NO KEY UPDATE", first)
         asking = asyncio.create_task(answer_questions(client, campaign, "p3"))
         await wait_until(engine, requests_are_waiting_sql(1))

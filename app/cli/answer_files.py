@@ -1,6 +1,8 @@
-"""Preview of a file of answers on the command line."""
+"""Files of answers on the command line: their options and their preview."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import click
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -10,6 +12,21 @@ from app.cli.text_table import print_text_table
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.responses_preview import ResponsePreview, preview_responses_of_file_or_refuse
 from app.settings import read_settings
+
+
+def with_answer_file_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with an option for each field of `AnswerFileOptions`."""
+    for name, field in reversed(AnswerFileOptions.model_fields.items()):
+        choices = [choice for choice in get_args(field.annotation) if choice]
+        option = click.option(
+            f"--{name.replace('_', '-')}",
+            type=click.Choice(choices) if choices else str,
+            default=field.default or None,
+            show_default=bool(field.default),
+            help=field.description,
+        )
+        command = option(command)
+    return command
 
 
 def print_preview_of_responses(slug: str, file: Path, options: AnswerFileOptions) -> None:

@@ -1,36 +1,43 @@
-// Editor of the practice items of training and qualification: a card for each row of the table in the text field. The
-// text field keeps the only copy of the table. A table with other columns, or none yet readable, is edited as text.
+// Editor of items with expected answers, which are practice items of training and qualification, or gold items: a card
+// for each row of the table in the text field. The text field keeps the only copy of the table. A table with other
+// columns, or none yet readable, is edited as text.
 
 import { button, element, labelled, redrawWhenRestored, showEditor, signButton, writeText } from "./elements.js";
 import { formatTable, parseTable } from "./table.js";
 
-const answerKinds = JSON.parse(document.querySelector("#practice-answers")?.textContent ?? "[]");
+const answerKinds = JSON.parse(document.querySelector("#expected-answer-inputs")?.textContent ?? "[]");
 const answerColumns = answerKinds.flatMap(({ criterion }) =>
   [`expected ${criterion}`.trim(), `tolerance ${criterion}`.trim()]);
 const LABEL_SEPARATOR = " | ";
 const MAX_LABEL_BOXES = 12;                                                    // more are suggested while one types
-const COLUMNS = ["text", ...answerColumns, "explanation", "set"];
+const SET = { column: "set", label: "Set (optional)", placeholder: "same name: shown together" };
+const ID = { column: "id", label: "Id (optional)", placeholder: "the next free number" };
+const EDITORS = {
+  training: { noun: "practice item", last: SET, beyond: "In the training, people go on only with answers within it." },
+  qualification: { noun: "practice item", last: SET, beyond: "In the qualification, only answers within it are right." },
+  "gold-pasted": { noun: "gold item", last: ID, beyond: "An annotator whose answer is not within it fails the item." },
+};
 
-for (const name of ["training", "qualification"]) {
+for (const [name, editor] of Object.entries(EDITORS)) {
   const field = document.querySelector(`textarea#${name}`);
-  if (field && answerKinds.length) editPracticeItems(field);
+  if (field && answerKinds.length) editExpectedAnswers(field, editor);
 }
 
 /** Return the rows of a table as objects; undefined if it has no column of texts, or columns that no card shows. */
-function readItems(text) {
+function readItems(text, allColumns) {
   if (!text.trim()) return [];
   const table = parseTable(text);
   const columns = table?.columns ?? [];
   const isShown = columns.includes("text") && new Set(columns).size === columns.length
-    && columns.every((column) => COLUMNS.includes(column));
+    && columns.every((column) => allColumns.includes(column));
   return isShown ? table.rows.map(({ cells, line }) =>
     Object.fromEntries([["line", line], ...columns.map((column, place) => [column, cells[place] ?? ""])])) : undefined;
 }
 
 /** Return the table. It has the columns that some item fills, and those that every table should have. */
-function formatItems(items) {
+function formatItems(items, allColumns) {
   if (!items.length) return "";
-  const used = COLUMNS.filter((column) =>
+  const used = allColumns.filter((column) =>
     column === "text" || column.startsWith("expected") || items.some((item) => item[column]?.trim()));
   return formatTable(used, items.map((item) => used.map((column) => item[column] ?? "")));
 }
@@ -43,7 +50,8 @@ function chosenLabels(labels, expected) {
   return named.every(isLabel) ? named : undefined;
 }
 
-function editPracticeItems(text) {
+function editExpectedAnswers(text, { noun, last, beyond }) {
+  const columns = ["text", ...answerColumns, "explanation", last.column];
   const { name } = text;
   const title = text.labels[0].textContent.trim();
   const errorText = document.querySelector(`#${name}-error`)?.textContent ?? "";
@@ -52,10 +60,10 @@ function editPracticeItems(text) {
   const news = element("p");
   news.setAttribute("role", "status");
   const add = () => {
-    change([...readItems(text.value), {}]);
+    change([...readItems(text.value, columns), {}]);
     focusCard(cards.children.length - 1);
   };
-  const addButton = button("Add a practice item", add, { className: "" });
+  const addButton = button(`Add a ${noun}`, add, { className: "" });
   const editor = element("div", { className: "editor", tabIndex: -1 }, cards, news, element("p", {}, addButton));
   editor.setAttribute("role", "group");
   editor.setAttribute("aria-label", title);
@@ -71,7 +79,7 @@ function editPracticeItems(text) {
 
   /** Show the cards if the table can be shown so and they are wanted, else the text. */
   function show(areCardsWanted) {
-    const asCards = areCardsWanted && readItems(text.value) !== undefined;
+    const asCards = areCardsWanted && readItems(text.value, columns) !== undefined;
     showEditor(editor, text, asCards);
     editor.toggleAttribute("id", asCards);
     text.id = asCards ? `${name}-text` : name;
@@ -83,13 +91,13 @@ function editPracticeItems(text) {
   }
 
   function draw() {
-    cards.replaceChildren(...readItems(text.value).map(drawCard));
+    cards.replaceChildren(...readItems(text.value, columns).map(drawCard));
   }
 
   function change(items) {
     wrongLine = undefined;
     news.replaceChildren();
-    writeText(text, formatItems(items));
+    writeText(text, formatItems(items, columns));
     draw();
   }
 
@@ -105,39 +113,39 @@ function editPracticeItems(text) {
     card.querySelector(".problem").hidden = true;
     const items = [...cards.children].map((item) => Object.fromEntries(
       [...item.querySelectorAll("[data-column]")].map(({ dataset, value }) => [dataset.column, value])));
-    writeText(text, formatItems(items));
+    writeText(text, formatItems(items, columns));
   }
 
   function move(index, step) {
-    const items = readItems(text.value);
+    const items = readItems(text.value, columns);
     items.splice(index + step, 0, ...items.splice(index, 1));
     change(items);
     focusCard(index + step);
   }
 
   function remove(index) {
-    const items = readItems(text.value);
+    const items = readItems(text.value, columns);
     const [removed] = items.splice(index, 1);
     change(items);
     const undo = button("Undo", () => {
-      const present = readItems(text.value);
+      const present = readItems(text.value, columns);
       present.splice(index, 0, removed);
       change(present);
       focusCard(index);
     });
-    news.replaceChildren("Practice item deleted. ", undo);
+    news.replaceChildren(`${noun[0].toUpperCase()}${noun.slice(1)} deleted. `, undo);
     undo.focus();
   }
 
   function drawCard(item, index, items) {
-    const place = `${title.toLowerCase()} item ${index + 1}`;
+    const place = `${title.toLowerCase().replace(/ items$/, "")} item ${index + 1}`;
     const isWrong = item.line === wrongLine;
     return element("li", { className: isWrong ? "wrong" : "" },
       labelled("Text", cellControl("textarea", "text", item, { rows: 2, required: true })),
       ...answerKinds.map((kind, number) => drawAnswer(kind, item, `${name}-${index}-${number}`)),
       element("div", { className: "question-facts" },
         labelled("Explanation", cellControl("input", "explanation", item, { maxLength: 2000 })),
-        labelled("Set (optional)", cellControl("input", "set", item, { placeholder: "same name: shown together" }))),
+        labelled(last.label, cellControl("input", last.column, item, { placeholder: last.placeholder }))),
       element("p", { className: "question-acts" },
         signButton("↑", `Move ${place} up`, () => move(index, -1), { disabled: index === 0 }),
         signButton("↓", `Move ${place} down`, () => move(index, 1), { disabled: index === items.length - 1 }),
@@ -164,9 +172,16 @@ function editPracticeItems(text) {
     } else if (range) {
       controls.push(drawSlider(title, range, ends, answer));
     }
-    controls.push(labelled("Tolerance (optional)", cellControl("input", tolerance, item,
-      { inputMode: "decimal", placeholder: defaultTolerance })));
+    if (defaultTolerance || item[tolerance]) controls.push(drawTolerance(tolerance, item, defaultTolerance, `${id}-tolerance`));
     return element("div", { className: "question-facts" }, ...controls);
+  }
+
+  /** Return the field for the tolerance, with what follows from an answer that is not within it. */
+  function drawTolerance(column, item, defaultTolerance, id) {
+    const field = cellControl("input", column, item, { inputMode: "decimal", placeholder: defaultTolerance });
+    field.setAttribute("aria-describedby", id);
+    return element("div", {}, labelled("Tolerance (optional)", field),
+      element("p", { className: "aside", id, textContent: beyond }));
   }
 
   /** Return a box for each label: one answer or several are expected. */

@@ -1,0 +1,90 @@
+"""Careful annotators said to answer at random where answers hardly differ.
+
+`python -m benchmarks.nearly_alike_answers [RUNS]`, 100 runs of each kind by default.
+
+Campaigns of 90 items in HITs of 5, with 3, 6 or 12 judgments per item by 12 annotators. Careful ones give the true
+value, or one near it; in half of the campaigns 3 of the 12 give random answers. The table counts annotators whose
+probability of answering at random is .99 or more, by the law `easl-aware` and by its fit to all judgments.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from app.inference.ground.arrays import Array
+from app.inference.online.law import AnsweredHit, LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.inference.ratings import annotator_aware
+from benchmarks.annotator_aware import a_process_per_core
+
+ITEMS, N, ANNOTATORS, CARELESS = 90, 5, 12, 3
+JUDGMENTS: Final = (3, 6, 12)
+SURE = 0.99
+
+
+class Crowd(NamedTuple):
+    """How true values are drawn, and how far careful answers are from them (standard deviation)."""
+
+    draw_true_values: Callable[[np.random.Generator], Array]
+    noise: float
+
+
+CROWDS: Final = {
+    "all 0": Crowd(lambda _rng: np.zeros(ITEMS), 0.0),
+    "2 % at 100, others at 0": Crowd(lambda rng: (rng.random(ITEMS) < 0.02).astype(np.float64), 0.0),
+    "95 % at 100, others at 0": Crowd(lambda rng: (rng.random(ITEMS) < 0.95).astype(np.float64), 0.0),
+    "all near 50": Crowd(lambda _rng: np.full(ITEMS, 0.5), 0.02),
+    "70 % at 0, others anywhere": Crowd(lambda rng: rng.random(ITEMS) * (rng.random(ITEMS) < 0.3), 0.1),
+    "70 % at 100, others anywhere": Crowd(lambda rng: 1.0 - rng.random(ITEMS) * (rng.random(ITEMS) < 0.3), 0.1),
+}
+
+
+def annotators_called_random(kind: str, careless: int, seed: int) -> Array:
+    """Return how many careful and careless annotators are called random by the law, then by the fit, (4,)."""
+    rng = np.random.default_rng([seed, [*CROWDS].index(kind), careless])
+    truth, noise = CROWDS[kind].draw_true_values(rng), CROWDS[kind].noise
+    hits = []
+    for _ in range(JUDGMENTS[seed % len(JUDGMENTS)]):
+        for items in rng.permutation(ITEMS).reshape(-1, N):
+            annotator = int(rng.integers(ANNOTATORS))
+            answers = rng.random(N) if annotator < careless else truth[items] + noise * rng.normal(size=N)
+            hits.append(AnsweredHit(annotator, items.tolist(), np.round(answers.clip(0.0, 1.0), 2).tolist()))
+    law = ONLINE_LAWS["easl-aware"]
+    beliefs = law.initial_beliefs([np.full(ITEMS, number) for number in law.family.default_prior], LawParameters())
+    beliefs.apply_hits(hits)
+    state = beliefs.law_state_besides_posteriors()
+    described = law.annotator_description_by_number(state.annotators, state.campaign or [])
+    by_law = np.array([described[who].at_random if who in described else np.nan for who in range(ANNOTATORS)])
+    items_of_judgments = np.array([item for hit in hits for item in hit.items])
+    annotators = np.repeat([hit.annotator for hit in hits], N)
+    values = np.array([value for hit in hits for value in hit.values])
+    by_fit = annotator_aware.fit(items_of_judgments, annotators, values, n_items=ITEMS, n_annotators=ANNOTATORS).random
+    return np.array(
+        [
+            np.count_nonzero(probability[annotators_of_kind] >= SURE)
+            for probability in (by_law, by_fit)
+            for annotators_of_kind in (slice(careless, None), slice(careless))
+        ]
+    )
+
+
+def main(runs: int) -> None:
+    print(f"{ITEMS} items, {ANNOTATORS} annotators, {runs} campaigns a row\n")
+    print("| answers | answer at random | careful: law, fit | at random: law, fit |\n|---|---|---|---|")
+    with a_process_per_core() as pool:
+        for kind in CROWDS:
+            for careless in (0, CARELESS):
+                found = sum(pool.map(partial(annotators_called_random, kind, careless), range(runs)), np.zeros(4, int))
+                careful, at_random = (ANNOTATORS - careless) * runs, careless * runs
+                print(
+                    f"| {kind} | {careless} of {ANNOTATORS} | {found[0]}, {found[2]} of {careful:,} "
+                    f"| {f'{found[1]}, {found[3]} of {at_random:,}' if careless else ''} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)

@@ -1,0 +1,161 @@
+"""Tasks, hours, money and people that a campaign needs, with the places that gold items take, worked out by hand."""
+
+import re
+
+import pytest
+
+from app.campaigns.summaries import load_campaign_with_progress_or_refuse
+from app.campaigns.totals import CampaignTotals, sentences_on_totals
+from app.record.campaign import load_campaign_for_page_or_refuse
+from app.recruiting.study_plan import StudyPlan
+from app.simulation.rehearsal_offer import load_rehearsal_offer_or_none
+from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
+from tests.campaigns.drafts import apply_action, create_draft, import_items
+
+SENTENCES = "id,text,check,expected\n" + "".join(f"s{k},sentence {k},,\n" for k in range(60))
+GOLD = "".join(f"g{k},gold {k},gold,80\n" for k in range(3))
+STUDY = {
+    "judgments_per_item": 10,
+    "items_per_hit": 5,
+    "hits_per_annotator": 2,
+    "repeat_items": False,
+    "checks_percent": 50,
+    "pay_per_hit": 0.5,
+    "currency": "GBP",
+    "minutes_per_hit": 3,
+}
+
+
+def words(html):
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", html))
+
+
+async def study(engine, content=SENTENCES + GOLD, **settings):
+    campaign = await create_draft(engine, **STUDY | settings)
+    await import_items(engine, campaign, content)
+    return campaign
+
+
+async def totals_of(engine, campaign):
+    async with engine.connect() as connection:
+        return CampaignTotals.from_campaign(await load_campaign_for_page_or_refuse(connection, campaign.slug))
+
+
+async def test_a_gold_item_takes_the_place_of_an_item(engine):
+    # Half of the tasks show 4 items and a gold item, so a task brings 4.5 judgments: 600 need 133.3, so 134 tasks.
+    found = await totals_of(engine, await study(engine))
+    assert (found.tasks, found.check_places) == (134, 67)
+    assert (found.hours, found.money) == (pytest.approx(6.7), pytest.approx(67))
+
+
+async def test_without_gold_items_or_a_share_of_tasks_all_places_are_for_items(engine):
+    for campaign in (await study(engine, SENTENCES), await study(engine, checks_percent=None)):
+        found = await totals_of(engine, campaign)
+        assert (found.tasks, found.check_places, found.money) == (120, 0, 60)
+
+
+async def test_a_person_meets_each_gold_item_once(engine):
+    # Two tasks have no check in 1/4 of the visits, else the only gold item: 0.375 a task, and 600 / 4.625 is 129.7.
+    found = await totals_of(engine, await study(engine, SENTENCES + GOLD[: GOLD.index("g1")]))
+    assert (found.tasks, found.check_places) == (130, 49)
+
+
+async def test_tasks_too_small_for_one_check_are_all_checks(engine):
+    # 60 items, 10 judgments each, 2 to a task: 300 tasks, and as many of checks alone.
+    found = await totals_of(engine, await study(engine, items_per_hit=2, hits_per_annotator=1))
+    assert (found.tasks, found.check_places) == (600, 600)
+
+
+async def test_all_places_say_the_same_tasks(engine, researcher, api_client):  # noqa: F811  (the fixture)
+    campaign = await study(engine)
+    page = f"/admin/campaigns/{campaign.slug}"
+    launch = words((await researcher.get(f"{page}/launch/confirm")).text)
+    assert "need 600 judgments in 134 tasks, which include about 67 places for gold and attention items" in launch
+    rail = words((await researcher.get(f"{page}/settings/how-much")).text)
+    assert "Tasks134" in rail
+    assert "about 67 places" in rail
+    assert "£67.00" in rail
+    assert "134 tasks" in words((await researcher.get(page)).text)
+    found = (await api_client.get(f"{API}/campaigns/{campaign.slug}")).json()["totals"]
+    assert (found["tasks"], found["check_places"], found["pay"]) == (134, 67, 67.0)
+    async with engine.begin() as connection:
+        offer = await load_rehearsal_offer_or_none(
+            connection, await load_campaign_for_page_or_refuse(connection, campaign.slug)
+        )
+    assert offer is not None
+    assert offer.min_annotators == 67
+    assert "the campaign asks for 134 tasks" in offer.reason_for_minimum
+
+
+async def test_the_overview_expects_the_same_cost(engine, researcher):
+    campaign = await apply_action(engine, await study(engine))
+    assert "of about £67.00" in words((await researcher.get(f"/admin/campaigns/{campaign.slug}")).text)
+
+
+async def test_no_one_meets_more_gold_items_than_tasks(engine, researcher):
+    campaign = await study(engine, hits_per_annotator=2)
+    for part in ("launch/confirm", "checks"):
+        page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/{part}")).text)
+        assert "One person sees at most 2 gold items" in page
+        assert "at most 3 gold items" not in page
+
+
+async def test_a_limit_of_tasks_tells_how_many_people_to_recruit(engine):
+    # A person brings 9 judgments in 2 tasks, so 600 need 66.7, so 67 people. If no one judges an item twice, the last
+    # 10 judgments may need 10 people. The others need 590 / 9, so 66 people: 76 in all.
+    people = (await totals_of(engine, await study(engine))).people
+    assert (people.at_least, people.at_most, people.range_text) == (67, 76, "67 to 76")
+    assert (people.tasks, people.minutes, people.reward) == (2, 6, 1.0)
+
+
+async def test_items_that_are_shown_again_keep_no_one_from_the_limit(engine):
+    people = (await totals_of(engine, await study(engine, repeat_items=True))).people
+    assert people.range_text == "67"
+
+
+async def test_each_judgment_of_an_item_is_by_another_person(engine):
+    # One person could judge 9 times, but there are 6 items: each wants 10 people, and each person judges all.
+    content = "id,text\n" + "".join(f"s{k},sentence {k}\n" for k in range(6))
+    people = (await totals_of(engine, await study(engine, content, checks_percent=None))).people
+    assert people.range_text == "10"
+
+
+async def test_the_setup_the_launch_and_share_tell_whom_to_recruit(engine, researcher):
+    campaign = await study(engine)
+    for part in ("settings/how-much", "launch/confirm", "share"):
+        page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/{part}")).text)
+        assert re.search("People ?67 to 76", page), part
+        assert re.search("Reward of one person ?£1.00", page), part
+        assert re.search("Minutes of one person ?6", page), part
+        assert ("Each person does 2 tasks. No one judges an item twice" in page) == (part != "settings/how-much")
+
+
+async def test_without_a_limit_of_tasks_the_number_of_people_depends(engine, researcher):
+    campaign = await study(engine, hits_per_annotator=None)
+    for part in ("launch/confirm", "share"):
+        page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/{part}")).text)
+        assert "How many people you need depends on how many tasks each of them does." in page
+
+
+async def test_programs_read_how_many_people_to_recruit(engine, api_client):  # noqa: F811  (the fixture)
+    campaign = await study(engine)
+    found = (await api_client.get(f"{API}/campaigns/{campaign.slug}")).json()["totals"]
+    assert (found["people"], found["people_at_most"]) == (67, 76)
+    assert (found["minutes_per_person"], found["pay_per_person"]) == (6, 1.0)
+
+
+async def test_a_study_has_as_many_places(engine):
+    campaign = await study(engine)
+    async with engine.connect() as connection:
+        plan = StudyPlan.from_campaign(await load_campaign_with_progress_or_refuse(connection, campaign.slug))
+    assert (plan.places, plan.reward, plan.minutes) == (67, 100, 6)
+
+
+async def test_the_launch_command_tells_it_too(engine):
+    campaign = await study(engine)
+    async with engine.connect() as connection:
+        told = sentences_on_totals(await load_campaign_for_page_or_refuse(connection, campaign.slug))
+    assert told == (
+        "600 judgments need 134 tasks, which include about 67 places for gold and attention items; they pay 67.00 GBP. "
+        "Recruit 67 to 76 people."
+    )
