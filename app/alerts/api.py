@@ -18,7 +18,9 @@ class Alert(BaseModel):
     """An alert for the campaign owner; each is raised once."""
 
     id: int
-    kind: str = Field(description="held, flagged, quiet, finished, goal, missed, retention, turned_away or calls.")
+    kind: str = Field(
+        description="held, flagged, quiet, finished, goal, missed, retention, turned_away, calls or import."
+    )
     raised_at: datetime
     about: str = Field(description="The subject, such as A7, item v3 or HITs.")
     because: str

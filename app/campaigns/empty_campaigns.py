@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import lock_and_load_campaign_or_refuse
 from app.database.audit_log import log_change
+from app.database.content_tables import unfinished_imports
 from app.database.tables import annotators, campaigns, hits, planned_hits, posteriors, responses, states
 from app.designs.campaign import Campaign
 from app.errors import Conflict
@@ -17,7 +18,7 @@ from app.record.revisions import block_writers_until_transaction_ends
 
 HAS_ANSWERS = exists().where(responses.c.campaign_id == campaigns.c.id)
 DELETABLE_CONDITION = or_(campaigns.c.status == "draft", (campaigns.c.status == "finished") & ~HAS_ANSWERS)
-TABLES_OF_LAUNCH = (hits, planned_hits, posteriors, states)
+TABLES_OF_LAUNCH = (hits, planned_hits, posteriors, states, unfinished_imports)
 COLUMNS_OF_SQUARE = ("square_row", "square_row_at", "square_done")  # the next launch may have other conditions
 STATE_BEFORE_LAUNCH: dict[str, object] = {
     "status": "draft",

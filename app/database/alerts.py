@@ -18,6 +18,7 @@ ALERT_SENTENCES = {
     "goal": "The goal is reached: {about}.",
     "missed": "The goal was not reached: {about}.",
     "retention": "Soon to be erased: {about}.",
+    "import": "An import of answers ended before all of them were stored: {about}.",
     "calls": "Calls to the platform need you: {about}.",
     "turned_away": "Visitors were turned away: {about}.",
 }

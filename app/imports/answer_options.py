@@ -1,5 +1,6 @@
 """Options of an import of answers, shared by the page, the API and the command line."""
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
@@ -99,7 +100,7 @@ class AnswerFileOptions(BaseModel):
             first, last = parse_strict_decimal(self.scale_from), parse_strict_decimal(self.scale_to)
         except ValueError:
             first = last = 0.0
-        if first == last:
+        if first == last or not math.isfinite(last - first):
             raise Invalid(
                 "scale_from and scale_to are two different numbers, such as 1 and 7. Give both or none. Nothing was "
                 "imported.",

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.platform import Platform
@@ -16,6 +17,7 @@ from app.database.campaign import finish_campaign_if_complete_and_tell
 from app.database.exclusive_work import WorkClaim
 from app.database.statistics import analyze_tables_with_many_new_rows
 from app.designs.campaign import Campaign
+from app.errors import Conflict
 from app.imports.imported_hits import ImportedHit
 from app.imports.imported_hits_store import (
     ARE_ANNOTATORS_AT_WORK,
@@ -32,6 +34,7 @@ MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 50_000
 MAX_GROWTH, MAX_QUIET_GROWTH = 2, 8  # of the next transaction; in a quiet campaign it is no harm if it takes longer
 TARGET_TRANSACTION_SECONDS = 0.1  # how long annotators of the campaign may have to wait
 TARGET_QUIET_TRANSACTION_SECONDS = 1.0  # while none has a HIT: one who comes then may have to wait so long, once
+FIND_LAUNCH_TIME = text("SELECT launched_at FROM campaigns WHERE id = :campaign")
 TABLES_OF_ANSWERS = (tables.assignments, tables.hits, tables.responses)
 
 
@@ -126,12 +129,25 @@ class ResponseStorage:
         if not is_stored_at_once:
             await store_unfinished_import(connection, self.campaign.id, self.answer_file, hit_count=hit_count)
 
+    async def refuse_if_campaign_became_draft(self, connection: AsyncConnection) -> None:
+        """Raise `Conflict` (`not_launched`) if the campaign became a draft again, even if it was launched since then.
+
+        The numbers of items may have another meaning then. Waits for nothing: the caller has the right to store.
+        """
+        if await connection.scalar(FIND_LAUNCH_TIME, {"campaign": self.campaign.id}) != self.campaign.launched_at:
+            raise Conflict(
+                f"“{self.campaign.name}” became a draft again meanwhile. Nothing more was imported.",
+                code="not_launched",
+                status="draft",
+            )
+
     async def store_batch(
         self, connection: AsyncConnection, batch: list[ImportedHit]
     ) -> tuple[list[StoredImportedHit], dict[int, int], float]:
         """Store some HITs; return those that are new, the judgments of their items, and how long annotators waited."""
         campaign, now = self.campaign, self.answer_file.started_at
         await take_shared_lock_to_store_answers(connection, campaign)
+        await self.refuse_if_campaign_became_draft(connection)
         stored_hits = await store_closed_hits_and_return_new_ones(connection, campaign, self.platform, batch, now=now)
         scored_hits = [stored for stored in stored_hits if stored.imported.scored_items]
         answers_by_criterion = [

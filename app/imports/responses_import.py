@@ -22,11 +22,12 @@ from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultRow
 from app.background.progress_stream import ReportRowCount
+from app.database.alerts import store_alert_unless_known
 from app.database.exclusive_work import WorkClaim, hold_work_during_block
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.file_format import CriterionValueFormat, ValueFormat
-from app.errors import Conflict, Refusal
+from app.errors import Conflict, Refusal, shorten_echo
 from app.imports.imported_hits import ImportedHit, convert_rows_to_hits_or_refuse
 from app.imports.imported_hits_store import (
     drop_hits_of_erased_people,
@@ -182,7 +183,7 @@ async def continue_interrupted_response_import(
     """Store the rest of the campaign's unfinished import, and return it; None if there is none.
 
     The file was checked when the import began. If it is refused now, since identifiers were erased, items removed or
-    the campaign is a draft again, what is stored stays, and the import ends.
+    the campaign is a draft again, what is stored stays, the import ends, and an alert says so.
     """
     async with engine.connect() as connection:
         answer_file = await load_unfinished_import_or_none(connection, campaign.id)
@@ -207,9 +208,13 @@ async def continue_interrupted_response_import(
         await storage.store_all_hits_updating_receipt(checked.new_hits, checked.receipt, progress)
     except Refusal as refusal:
         log.warning("the import of answers into “%s” ends: %s", campaign.name, refusal.message)
+        about, occasion = shorten_echo(answer_file.name), answer_file.started_at.isoformat()
         async with engine.begin() as connection:
             await claim.hold_until_transaction_ends_or_raise(connection)
             await delete_unfinished_import(connection, campaign.id)
+            await store_alert_unless_known(
+                connection, campaign.id, "import", occasion, about=about, because=refusal.message
+            )
         return None
     request_scan(campaign.id)
     return FinishedImport(answer_file, checked.receipt)

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.annotation.platforms.cell_reading import ReadingOptions
 
 FASTEST_COMPRESSION = 1
+MAX_FILE_NAME_CHARACTERS = 200
 READING_OPTIONS_ADAPTER = TypeAdapter(ReadingOptions)
 
 INSERT_UNFINISHED_IMPORT = text("""
@@ -66,7 +67,12 @@ async def pack_answer_file(file: BinaryIO, name: str, options: ReadingOptions, *
         file.seek(0)
         return gzip.compress(file.read(), FASTEST_COMPRESSION, mtime=0)
 
-    return AnswerFile(name, await asyncio.to_thread(packed_bytes), options, now)
+    return AnswerFile(storable_file_name(name), await asyncio.to_thread(packed_bytes), options, now)
+
+
+def storable_file_name(name: str) -> str:
+    """Return the end of a name, which has its ending, without what the database cannot store."""
+    return name.encode(errors="replace").decode().replace("\0", "")[-MAX_FILE_NAME_CHARACTERS:]
 
 
 async def store_unfinished_import(

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.annotation.platforms.programs import API_PLATFORM
 from app.errors import Conflict, NotFound, StartupProblem
 from app.privacy.erasure_list import SQL_OF_ID_HASH, SQL_OF_PSEUDONYM_HASH, ListedErasure
 from app.privacy.erasure_work import finish_open_erasures
@@ -35,6 +37,15 @@ FIND_ANNOTATORS_BY_HASH = text(f"""
         WHERE e.receipt = :receipt AND (e.identifiers_erased_at IS NOT NULL OR :state = 'open'))
     AND NOT EXISTS (SELECT FROM undone_withdrawals u WHERE u.campaign_id = :campaign AND u.receipt = :receipt)
     ORDER BY matching.place, matching.id LIMIT 1
+""")
+
+# The file of an interrupted import may have the person's answers: it is continued after the restore, and skips people
+# whose hashes are known.
+CREATE_ANNOTATOR_OF_UNFINISHED_IMPORT = text("""
+    INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
+    SELECT campaign_id, :platform, CAST(:pseudonym AS text), CAST(:pseudonym AS text), :now FROM unfinished_imports
+    WHERE campaign_id = :campaign AND NOT EXISTS (SELECT FROM erasures WHERE receipt = :receipt)
+    RETURNING id
 """)
 
 # A request that was open at the time of the backup: the list has a later one, so the annotator had taken it back.
@@ -102,6 +113,8 @@ async def reapply_and_tell_if_missing(connection: AsyncConnection, listed: Liste
     ):
         await make_annotator(connection, campaign.id, hashes, receipt=listed.receipt, now=listed.requested_at)
     annotator_id = (await connection.execute(FIND_ANNOTATORS_BY_HASH, parameters)).scalar_one_or_none()
+    if annotator_id is None and listed.state == "erased":
+        annotator_id = await create_annotator_of_unfinished_import_or_none(connection, campaign.id, listed)
     if annotator_id is None:
         return False
     await connection.execute(DELETE_OPEN_ERASURE, {"campaign": campaign.id, "annotator": annotator_id})
@@ -123,3 +136,17 @@ async def reapply_and_tell_if_missing(connection: AsyncConnection, listed: Liste
     )
     await erase_identifiers_and_return_erasure(connection, campaign, erasure, now=now, known_hashes=hashes)
     return True
+
+
+async def create_annotator_of_unfinished_import_or_none(
+    connection: AsyncConnection, campaign_id: int, listed: ListedErasure
+) -> int | None:
+    """Make an annotator for the hashes of a person whom the backup does not know; None without an unfinished import."""
+    parameters = {
+        "campaign": campaign_id,
+        "platform": API_PLATFORM.name,
+        "pseudonym": secrets.token_hex(5),
+        "now": listed.requested_at,
+        "receipt": listed.receipt,
+    }
+    return (await connection.execute(CREATE_ANNOTATOR_OF_UNFINISHED_IMPORT, parameters)).scalar_one_or_none()

@@ -123,6 +123,9 @@ async def test_a_scale_with_as_many_values_as_classes_becomes_classes(engine):
         ({"scale_from": "1"}, "scale_unusable"),
         ({"scale_from": "1", "scale_to": "one"}, "scale_unusable"),
         ({"scale_from": "3", "scale_to": "3"}, "scale_unusable"),
+        ({"scale_from": "1e999", "scale_to": "1"}, "scale_unusable"),
+        ({"scale_from": "1", "scale_to": "1e999"}, "scale_unusable"),
+        ({"scale_from": "-1e308", "scale_to": "1e308"}, "scale_unusable"),
     ],
 )
 async def test_values_outside_the_scale_of_the_file_are_refused(engine, campaign, options, code):

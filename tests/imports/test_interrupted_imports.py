@@ -1,9 +1,13 @@
 """An import of answers is stored entirely, whenever it is interrupted."""
 
+import asyncio
 import random
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import NullPool, text
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.campaigns.empty_campaigns import revert_unanswered_to_draft_or_refuse
 from app.database.exclusive_work import hold_work_during_block
@@ -11,6 +15,7 @@ from app.errors import Conflict
 from app.imports import response_storage
 from app.imports.import_continuation import InterruptedImports
 from app.imports.responses_import import response_import_work
+from app.privacy.erasure_list import person_hash
 from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -21,13 +26,30 @@ from tests.annotation.hits.campaigns import (
     submit_scores,
     try_to_lease_hit,
 )
-from tests.campaigns.drafts import create_draft, create_launched_campaign, import_results, replay_is_clean
+from tests.campaigns.drafts import (
+    apply_action,
+    create_draft,
+    create_launched_campaign,
+    import_results,
+    replay_is_clean,
+)
+from tests.imports.interruption import interrupt_import
 from tests.imports.test_not_applicable import COLUMNS
 from tests.imports.test_responses_import import result_file
 
 ROWS = 60
 COUNT_RESPONSES = "SELECT count(*) FROM responses"
 COUNT_FILES = "SELECT count(*) FROM unfinished_imports"
+ERASE_IDENTIFIERS = """
+    INSERT INTO retention_runs (campaign_id, kind, ran_at, counts) VALUES (:id, 'identifiers', :at, '{}')
+"""
+ERASE_PEOPLE = """
+    INSERT INTO erasures (campaign_id, receipt, annotator_id, rule, requested_by, requested_at, due_at, finished_at,
+        identifiers_erased_at, person_hashes)
+    SELECT :id, 'R', min(id), 'anonymise', 'ada', :at, :at, :at, :at, :hashes FROM annotators
+"""
+MARKED_ALL = COLUMNS + "".join(f"A{k},W{k},v0,v1,,,on,on\n" for k in range(ROWS - 10))
+SCORED = "".join(f"B{k},W{k},v0,v1,50,60,,\n" for k in range(10))
 
 
 @pytest.fixture
@@ -38,19 +60,6 @@ def results():
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 20)
-
-
-async def interrupt_import(engine, campaign, results):
-    """Import answers, and stop as a killed process does, after the first transaction."""
-
-    class Killed(BaseException):
-        pass
-
-    def stop(_rows):
-        raise Killed
-
-    with pytest.raises(Killed):
-        await import_results(engine, campaign, results, progress=stop)
 
 
 def continuation(engine, scanned=None):
@@ -126,12 +135,7 @@ async def test_an_import_ends_if_the_ids_of_its_annotators_were_erased_meanwhile
     campaign = await create_launched_campaign(engine, judgments_per_item=1000)
     await interrupt_import(engine, campaign, results)
     before = await fetch_value(engine, COUNT_RESPONSES)
-    await execute_sql(
-        engine,
-        "INSERT INTO retention_runs (campaign_id, kind, ran_at, counts) VALUES (:id, 'identifiers', :at, '{}')",
-        id=campaign.id,
-        at=NOW + timedelta(days=1),
-    )
+    await execute_sql(engine, ERASE_IDENTIFIERS, id=campaign.id, at=NOW + timedelta(days=1))
     await continuation(engine).continue_imports()
     assert await fetch_value(engine, COUNT_RESPONSES) == before
     assert await fetch_value(engine, COUNT_FILES) == 0
@@ -162,4 +166,65 @@ async def test_no_file_is_kept_of_an_import_that_is_refused_or_stored_at_once(en
     with pytest.raises(Conflict):
         await import_results(engine, await create_draft(engine), results)
     await import_results(engine, campaign, result_file(random.Random(6), ["v0", "v1"], 2, 3, 1))
+    assert await fetch_value(engine, COUNT_FILES) == 0
+
+
+@pytest.mark.parametrize("name", ["results\0.csv", "results\udcff.csv", f"{'r' * 100_000}.csv"])
+async def test_a_file_with_any_name_is_imported(engine, results, name):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    await interrupt_import(engine, campaign, results, name)
+    await continuation(engine).continue_imports()
+    assert await fetch_value(engine, COUNT_RESPONSES) == ROWS
+    assert await fetch_value(engine, COUNT_FILES) == 0
+
+
+async def test_nothing_is_stored_in_a_campaign_that_was_launched_again_meanwhile(engine):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    await interrupt_import(engine, campaign, MARKED_ALL + SCORED)
+    async with engine.begin() as connection:
+        await revert_unanswered_to_draft_or_refuse(connection, campaign.slug)
+    await apply_action(engine, campaign)
+    await continuation(engine).continue_imports()
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 0
+    assert await fetch_value(engine, COUNT_FILES) == 0
+
+
+async def test_an_import_under_way_ends_when_its_campaign_becomes_a_draft_again(engine, database_url):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+
+    async def revert():
+        other_process = create_async_engine(database_url, poolclass=NullPool)
+        async with other_process.begin() as connection:
+            if not await connection.scalar(text("SELECT launched_at IS NULL FROM campaigns")):
+                await revert_unanswered_to_draft_or_refuse(connection, campaign.slug)
+
+    def revert_after_first_batch(_rows: int) -> None:
+        with ThreadPoolExecutor() as pool:
+            pool.submit(asyncio.run, revert()).result()
+
+    with pytest.raises(Conflict) as refused:
+        await import_results(engine, campaign, MARKED_ALL + SCORED, progress=revert_after_first_batch)
+    assert refused.value.code == "not_launched"
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 0
+    assert await fetch_value(engine, COUNT_FILES) == 0
+
+
+async def test_the_owner_is_told_why_a_continued_import_ended(engine, results):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    await interrupt_import(engine, campaign, results)
+    await execute_sql(engine, ERASE_IDENTIFIERS, id=campaign.id, at=NOW + timedelta(days=1))
+    await continuation(engine).continue_imports()
+    ((kind, about, because),) = await fetch_rows(engine, "SELECT kind, about, because FROM alerts")
+    assert (kind, about) == ("import", "results.csv")
+    assert "were erased" in because
+
+
+async def test_an_import_ends_if_all_who_are_left_in_the_file_were_erased(engine, results):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    await interrupt_import(engine, campaign, results)
+    before = await fetch_value(engine, COUNT_RESPONSES)
+    hashes = [person_hash(campaign.link_key, "mturk", f"W{k}") for k in range(4)]
+    await execute_sql(engine, ERASE_PEOPLE, id=campaign.id, at=NOW, hashes=hashes)
+    await continuation(engine).continue_imports()
+    assert await fetch_value(engine, COUNT_RESPONSES) == before
     assert await fetch_value(engine, COUNT_FILES) == 0

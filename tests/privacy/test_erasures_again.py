@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from app.privacy.erasure_list import load_erasure_list
+from app.imports.import_continuation import InterruptedImports
+from app.privacy.erasure_list import ListedErasure, load_erasure_list, person_hash
 from app.privacy.erasure_reapplication import reapply_erasures_and_count_by_state
 from app.privacy.erasure_work import finish_open_erasures
 from app.privacy.erasures import erase_person_and_return_erasure
@@ -19,6 +20,8 @@ from tests.annotation.hits.campaigns import (
     fetch_value,
     store_settings,
 )
+from tests.campaigns.drafts import create_launched_campaign
+from tests.imports.interruption import interrupt_import
 from tests.privacy.people import answer_hits, create_answered_campaign
 
 LATER = NOW + timedelta(hours=1)
@@ -28,6 +31,29 @@ BRING_BACK = """
     UPDATE annotators SET worker_id = :worker, pseudonym = :pseudonym, barred = NULL, barred_reason = NULL
     WHERE id = (SELECT min(id) FROM annotators)
 """
+
+
+RARE_PEOPLE = [f"W{k}" for k in range(40)]
+
+
+async def fetch_workers(engine):
+    return [worker for (worker,) in await fetch_rows(engine, "SELECT worker_id FROM annotators ORDER BY id")]
+
+
+def result_file_of_people(workers):
+    lines = [f"A-{worker},{worker},v0,v1,40,60\n" for worker in workers]
+    return "".join(["AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n", *lines])
+
+
+def listed_erasure(campaign, hashes):
+    return ListedErasure(
+        campaign=campaign.slug,
+        receipt="E-LATER",
+        rule="anonymise",
+        requested_by="ada",
+        requested_at=LATER,
+        person_hashes=hashes,
+    )
 
 
 async def load_first_person(engine):
@@ -54,6 +80,29 @@ async def test_removal_after_anonymising_is_applied_again_and_the_list_stays_com
         assert await fetch_rows(engine, "SELECT rule FROM erasures ORDER BY id") == [("anonymise",), ("remove",)]
         assert await reapply_erasures_and_count_by_state(engine, erasures, now=LATER) == {}
         erasures = await list_and_bring_back(engine, person)
+
+
+async def test_an_import_that_a_backup_interrupted_brings_no_erased_person_back(engine):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    answers = result_file_of_people(RARE_PEOPLE)
+    await interrupt_import(engine, campaign, answers)
+    stored = set(await fetch_workers(engine))
+    unstored = next(worker for worker in RARE_PEOPLE if worker not in stored)
+    erasure = listed_erasure(campaign, [person_hash(campaign.link_key, "mturk", unstored).hex()])
+    assert await reapply_erasures_and_count_by_state(engine, [erasure], now=LATER) == {"erased": 1}
+    assert await reapply_erasures_and_count_by_state(engine, [erasure], now=LATER) == {}
+    await InterruptedImports(engine, lambda _campaign_id: None).continue_imports()
+    workers = await fetch_workers(engine)
+    assert unstored not in workers
+    assert {*RARE_PEOPLE} - {unstored} <= set(workers)
+
+
+async def test_a_person_whom_the_backup_does_not_know_is_passed_over(engine):
+    campaign = await create_launched_campaign(engine)
+    hashes = [person_hash(campaign.link_key, "mturk", "W").hex()]
+    erasure = listed_erasure(campaign, hashes)
+    assert await reapply_erasures_and_count_by_state(engine, [erasure], now=LATER) == {}
+    assert await fetch_workers(engine) == []
 
 
 async def test_people_who_were_erased_after_retention_are_found_by_their_pseudonym(engine):
