@@ -1,8 +1,8 @@
 """Work that one process at a time does: a row names its holder, and the deadline that the holder moves while it works.
 
 Nothing of a session is needed, so it also holds behind a pooler that lends a session for one transaction. The row of
-a killed holder is free after its deadline. A transaction of the work begins with `WorkClaim.require`: no other process
-can take the work over until it ends, and a holder that lost its work commits nothing.
+a killed holder is free after its deadline. A transaction of the work holds its `WorkClaim` until it ends: no other
+process takes the work over meanwhile, and a holder that lost its work commits nothing.
 """
 
 import asyncio
