@@ -171,7 +171,7 @@ async def load_account_or_refuse(connection: AsyncConnection, campaign: Campaign
     """Return the campaign's account. Raises `Conflict` (`no_budget`)."""
     account = await load_account_or_none(connection, campaign.id)
     if account is None:
-        raise Conflict("This campaign has no budget for payments yet. Set one under Payments first.", code="no_budget")
+        raise Conflict("This campaign has no budget for payments yet. Set one first.", code="no_budget")
     return account
 
 
