@@ -88,7 +88,7 @@ class ItemsOfFile(BaseModel):
         description=(
             "`table` if its first row names the columns, `lines` if every line is a text. Default: `lines` for a file "
             "named .txt without columns, and the first line of another table with a single column is an item unless "
-            "it is a known name such as `text`."
+            "it is one word such as `text`."
         ),
     )
     rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_ITEMS_IN_CAMPAIGN_FILE)] | None = Field(

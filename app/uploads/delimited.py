@@ -309,7 +309,7 @@ def column_names_by_position_and_notes(scan: TableScan, read_options: ReadOption
     if len(scan.header.cells) == 1 and read_options.read_as == READ_AS_AUTO:
         first_cell = shorten_echo(scan.header.cells[0].strip())
         if not read_options.has_header_in(scan.header.cells):
-            note = f"The first line, “{first_cell}”, is an item: it is not a known name of a column."
+            note = f"The first line, “{first_cell}”, is an item: it is not like the name of a column."
             return {0: TEXT_COLUMN}, [f"{note} {HOW_TO_READ_A_TABLE}"]
         note = f"The first line, “{first_cell}”, is the name of the column. If it is an item, {HOW_TO_READ_LINES}"
         return {0: normalize("NFC", scan.header.cells[0].strip())}, [note]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
@@ -16,6 +17,7 @@ MAX_UPLOAD_COLUMNS = 500
 MAX_UPLOAD_ROWS = 1_000_000  # of tables that are held in memory
 INDEX_COLUMN = "index"  # given to a first column without a name
 TEXT_COLUMN = "text"  # given to the only column of a table without a header
+NAME_OF_ONE_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,39}")
 READ_AS_AUTO, READ_AS_TABLE, READ_AS_LINES = "auto", "table", "lines"
 
 
@@ -37,7 +39,7 @@ class ReadOptions:
         sheet: Name of the sheet of a workbook; None for the first one that has content.
         read_as: `table` (also None) if the first row names the columns, `lines` if every line is a text of its own,
             `auto` to decide: a file named .txt has lines, unless tabs divide it into columns, and the only column of
-            another table has a header only if its first cell is one of `header_names`.
+            another table has a header only if its first cell is one word or one of `header_names`.
         header_names: Names of a single column, in lower case; only for `auto`.
 
     """
@@ -52,7 +54,9 @@ class ReadOptions:
         """Return whether the first row of a table names its columns and is not the first text of its only column."""
         if len(cells) != 1 or self.read_as in (None, READ_AS_TABLE):
             return True
-        return self.read_as == READ_AS_AUTO and normalize("NFC", cells[0].strip()).lower() in self.header_names
+        first_cell = normalize("NFC", cells[0].strip())
+        is_like_name = first_cell.lower() in self.header_names or NAME_OF_ONE_WORD.fullmatch(first_cell) is not None
+        return self.read_as == READ_AS_AUTO and is_like_name
 
 
 @dataclass(frozen=True)

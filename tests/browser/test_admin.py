@@ -20,6 +20,7 @@ from tests.media.files import png, zipped
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
 FILE = {"name": "verbs.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
 IMPORT = re.compile(r"^Import (\d+ )?items$")
+IMPORT_RESPONSES = re.compile(r"^Import (\d+ )?responses?$")
 FIRST_FIELD = {"pairwise": "preferred", "baseline": "preferred", "best_worst": "best"}  # else one for each item
 PAGES = (
     "analysis",
@@ -242,7 +243,7 @@ async def test_results_are_imported_and_a_mistake_in_them_is_said_in_place(
         chosen: Any = {"name": name, "mimeType": "text/csv", "buffer": content.encode()}
         await page.get_by_label("File", exact=True).set_input_files(chosen)
         await expect(page.get_by_role("alert")).to_be_hidden()
-        await page.get_by_role("button", name="Import responses").click()
+        await page.get_by_role("button", name=IMPORT_RESPONSES).click()
 
     await send("results.csv", RESULTS + "B,1,nothing,1,2\n")
     await page.get_by_role("alert").get_by_text("Line 32").wait_for()

@@ -23,8 +23,7 @@ async def test_columns_are_proposed_and_filled_in_and_the_receipt_tells_what_was
     item = page.get_by_label("Column: Item")
     await expect(item).to_be_hidden()
     await page.get_by_label("File", exact=True).set_input_files(BATCH)
-    await page.get_by_role("button", name="Import responses").click()
-    await page.get_by_role("alert").get_by_text("Name the columns for item, value and annotator").wait_for()
+    await page.get_by_role("heading", name="What the first answers become").wait_for()
     await expect(item).to_have_value("Input.verb")
     await expect(page.get_by_label("Column: Answer", exact=True)).to_have_value("Answer.rating")
     assert await violations(page) == ""
@@ -34,7 +33,7 @@ async def test_columns_are_proposed_and_filled_in_and_the_receipt_tells_what_was
             await page.set_viewport_size({"width": width, "height": 900})
             await page.screenshot(path=f"{folder}/options-{width}-{scheme}.png", full_page=True)
         await page.set_viewport_size({"width": 1280, "height": 900})
-    await page.get_by_role("button", name="Import responses").click()
+    await page.get_by_role("button", name="Import 2 responses").click()
     await page.get_by_text("Imported 2 responses on 2 items.").wait_for()
     await page.get_by_text("Tasks left out because they were rejected, cancelled or ignored: 1.").wait_for()
     assert len(await running.responses()) == 2

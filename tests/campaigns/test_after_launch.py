@@ -238,7 +238,7 @@ async def test_changes_since_the_launch_stand_on_the_course_and_in_the_export(en
     await add_items(engine, campaign)
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(address)).text
-    assert "changed settings: pay <del>$1</del>" in page
+    assert "changed settings: Pay in your own words <del>$1</del>" in page
     assert '"changes":[2,3]' in page.replace(" ", "")
     assert (await researcher.get(f"{address}/figures/uncertainty.svg")).text.count('fill="#86510a"') == 2
     exported = (await researcher.get(f"{address}/export/settings.json")).json()["changes"]

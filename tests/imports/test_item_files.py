@@ -50,7 +50,7 @@ async def test_the_first_line_of_a_single_column_is_an_item_and_the_page_says_so
     address = await create(researcher)
     page = await preview(researcher, address, name, content)
     assert "<b>3 rows</b>" in page.text
-    assert "The first line, “Please send it.”, is an item: it is not a known name of a column." in words(page.text)
+    assert "The first line, “Please send it.”, is an item: it is not like the name of a column." in words(page.text)
     assert (await upload_file(researcher, address, name, content)).status_code == 303
     assert await fetch_rows(engine, STORED) == ONE_COLUMN_TEXTS
 

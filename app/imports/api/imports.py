@@ -98,7 +98,7 @@ def get_read_options_of_request(
         Query(
             description="`table` if the first row names the columns, `lines` if every line is a text, `auto` for the "
             "default: a file named .txt without columns is read as lines, and the first line of another table with a "
-            "single column is an item unless it is a known name such as `text`."
+            "single column is an item unless it is one word such as `text`."
         ),
     ] = None,
 ) -> ReadOptions:
