@@ -93,7 +93,8 @@ def test_rules_judge_only_the_kinds_of_answers_that_they_can_read():
     for name, rule in QUALITY_RULES.items():
         if name in limits:
             assert {kind for kind in get_args(JudgmentKind) if rule().supports_answers(kind, 5)} == limits[name], name
-    assert not any(rule().supports_answers("ordered_classes", 3) for rule in (ScaleEndsRule, ScaleMiddleRule))
+    for rule in (ScaleEndsRule, ScaleMiddleRule, PooledSigns):
+        assert [rule().supports_answers("ordered_classes", labels) for labels in (3, 4)] == [False, True]
 
 
 def test_rules_that_compare_nobody_measure_nothing():
