@@ -104,7 +104,7 @@ def test_rules_that_compare_nobody_measure_nothing():
 
 
 def worst_annotator(name, count):
-    """An annotator of whom everything in so many units of work speaks for a rule."""
+    """Behaviour in which all of so many units of work speak for a rule."""
     circles = np.concatenate([3 * k + np.array([0, 1, 1, 2, 2, 0]) for k in range(count)])  # a > b > c > a
     return {
         "gold": lambda: annotator_behaviour([], gold_met=np.zeros(count, bool)),
