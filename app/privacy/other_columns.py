@@ -1,4 +1,7 @@
-"""Columns that hold nothing about a single annotator, each with what its table is about."""
+"""Columns that hold nothing about a single annotator, each with what its table is about.
+
+A file of answers may name annotators, but is deleted within seconds: see `app.imports.unfinished_imports`.
+"""
 
 from typing import NamedTuple
 
@@ -22,7 +25,7 @@ OTHER_TABLES = {
     "installation": other_table("the server", "single secret_key"),
     "exclusive_work": other_table("the server", "work holder deadline"),
     "unfinished_imports": other_table(
-        "files of answers while they are imported; a row is deleted with the last answers",
+        "files of answers, with annotators' ids, while they are imported; a row is deleted with the last answers",
         "campaign_id name file options started_at hits",
     ),
     "users": other_table(RESEARCHERS, "id name password_hash created_at role"),
