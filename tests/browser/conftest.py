@@ -145,7 +145,7 @@ async def browser_contexts(browser: Browser) -> AsyncIterator[BrowserContexts]:
 
 
 @pytest_asyncio.fixture
-async def visit(browser_contexts: BrowserContexts) -> AsyncIterator[Callable[..., Any]]:
+async def visit(request: pytest.FixtureRequest, browser_contexts: BrowserContexts) -> AsyncIterator[Callable[..., Any]]:
     """Opens a page for a new person; at the end no page may have said anything on its console.
 
     hasty: whether presses on a task that has only just come are taken, so that a test need not wait.
@@ -154,7 +154,13 @@ async def visit(browser_contexts: BrowserContexts) -> AsyncIterator[Callable[...
 
     async def open_page(*, hasty: bool = True, **options: Any) -> Visit:
         options = {"viewport": {"width": 1280, "height": 900}} | options
-        visit = Visit(await browser_contexts.open_page(options, apart=not hasty), [], [])
+        is_for_one_test = request.node.get_closest_marker("new_browser_context") is not None
+        page = (
+            await browser_contexts.open_page_in_new_context(options)
+            if is_for_one_test
+            else await browser_contexts.open_page(options, apart=not hasty)
+        )
+        visit = Visit(page, [], [])
         visits.append(visit)
         if not hasty:
             await visit.page.context.route(f"**{EARLY_PRESSES}*", ignore_presses_longer)

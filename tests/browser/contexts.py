@@ -60,6 +60,10 @@ class BrowserContexts:
         self._used[reusable.context] = reusable
         return page
 
+    async def open_page_in_new_context(self, options: dict[str, Any]) -> Page:
+        """Open a page in a context that `reset_and_keep` closes."""
+        return await (await self._browser.new_context(**options)).new_page()
+
     async def _make(self, options: dict[str, Any], kind: str) -> ReusableContext:
         context = await self._browser.new_context(**options)
         page = await context.new_page()
@@ -73,8 +77,11 @@ class BrowserContexts:
         return ReusableContext(context, kind, page, await context.new_cdp_session(page))
 
     async def reset_and_keep(self, context: BrowserContext, addresses: set[str]) -> None:
-        """Remove what a test left in a context whose pages requested these addresses."""
-        reusable = self._used.pop(context)
+        """Remove what a test left in a context whose pages requested these addresses, or close one of a single test."""
+        reusable = self._used.pop(context, None)
+        if reusable is None:
+            await context.close()
+            return
         await context.unroute_all(behavior="ignoreErrors")  # a script that is on its way is of no interest any more
         for page in context.pages:
             if page is not reusable.unclosed_page:

@@ -213,6 +213,7 @@ async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter
     await page.wait_for_url("**/items?done=imported")
 
 
+@pytest.mark.new_browser_context
 async def test_a_lost_connection_while_importing_is_said(enter: Enter) -> None:
     page = await enter()
     await create(page, "Verbs lost")

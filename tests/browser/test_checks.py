@@ -76,7 +76,7 @@ async def test_gold_items_are_filled_in_as_cards_with_the_labels_of_the_design(
     await expect(page.get_by_text("Imported 1 gold item.")).to_be_visible()
     await page.get_by_role("button", name="Show them in 10 % of tasks").click()
     await expect(page.get_by_text("Settings saved.")).to_be_visible()
-    checks = "SELECT shown, expected FROM check_items"
+    checks = f"SELECT shown, expected FROM check_items WHERE campaign_id = {campaign.id}"
     assert await fetch_rows(served, checks) == [("Send it, now!", {"labels": ["rude"]})]
 
 

@@ -73,6 +73,7 @@ async def test_a_connection_lost_in_mid_submit_costs_nothing(page: Page, campaig
     assert await campaign.scores() == [dict(zip(order, [71, 93, 17, 4, 41], strict=True))]
 
 
+@pytest.mark.new_browser_context
 async def test_an_answer_is_sent_by_itself_when_the_connection_returns(page: Page, campaign: Any) -> None:
     await score_all(page, [71, 93, 17, 4, 41])
     await page.context.set_offline(offline=True)
@@ -238,6 +239,7 @@ async def test_who_has_to_wait_gets_the_next_free_hit_by_itself(page: Page, task
     await expect(page.locator("#question")).to_be_focused()
 
 
+@pytest.mark.new_browser_context
 async def test_someone_who_waits_without_a_connection_is_told(page: Page, task: Any) -> None:
     campaign = await task(texts=["abide", "run", "accrue"], items_per_hit=3)
     await campaign.someone_else_holds_a_hit()
