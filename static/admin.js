@@ -1,7 +1,6 @@
 // Every researcher's page works without this file. It brings the current tab into view, shows times in the reader's zone
 // and adds copy buttons and the search by Ctrl+K.
 
-import { addCopying } from "./admin/copying.js";
 import "./admin/palette.js";
 import { localizeTimes } from "./admin/times.js";
 
@@ -15,4 +14,14 @@ for (const current of document.querySelectorAll(".tabs [aria-current], .rail [ar
 localizeTimes(document);
 if (document.querySelector("time[data-ago]")) setInterval(() => localizeTimes(document), 60_000);
 
-addCopying(document);
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  const label = [...button.childNodes];
+  // Browsers hide the clipboard from pages that came over plain HTTP from another machine.
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    const source = document.getElementById(button.dataset.copy);
+    await navigator.clipboard.writeText(source.value ?? source.textContent);
+    button.textContent = "Copied";
+    setTimeout(() => button.replaceChildren(...label), 2000);
+  });
+}

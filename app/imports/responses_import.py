@@ -49,7 +49,12 @@ from app.record.campaign import load_campaign_by_slug_or_refuse
 log = logging.getLogger(__name__)
 
 DEFAULT_READING_OPTIONS = ReadingOptions()
-MAX_ROWS_PREVIEWED = 20
+MAX_VALUES_PREVIEWED = 20
+# What happens again if the same file is continued. Lost connections pass, and so does the end of a process.
+RECURRENT_ERRORS = (Refusal, ArithmeticError, AttributeError, EOFError, LookupError, TypeError, ValueError)
+UNEXPECTED_END_TEXT = (
+    "The server could not go on, and its log says why. Import the file again: only the missing tasks are added."
+)
 MAX_STORED_FILE_MB = 1024  # the most that an operator can allow for uploads
 
 
@@ -73,11 +78,8 @@ async def import_responses_of_file_and_return_receipt(
     `convert_rows_to_hits_or_refuse` and `read_platform_rows_and_notes` do, before anything is stored. One import into a
     campaign runs at a time, and finishes an interrupted one first: if that was of the same file, this is all it does.
     """
-    async with engine.connect() as connection:
-        campaign = await load_campaign_or_refuse_response_import(connection, slug)
-        await refuse_import_without_identifiers(connection, campaign)
-    read_file = await asyncio.to_thread(
-        read_answer_file_or_refuse, file, name, campaign, now=now, max_mb=max_mb, options=options
+    campaign, read_file = await load_campaign_and_read_answer_file_or_refuse(
+        engine, slug, file, name, now=now, max_mb=max_mb, options=options
     )
     answer_file = await pack_answer_file(file, name, options, now=now)
     async with hold_work_during_block(engine, response_import_work(campaign.id)) as claim:
@@ -109,7 +111,24 @@ def read_answer_file_or_refuse(
     file: BinaryIO, name: str, campaign: Campaign, *, now: datetime, max_mb: int, options: ReadingOptions
 ) -> ReadAnswerFile:
     values = CriterionValueFormat(campaign)
-    return ReadAnswerFile(*read_platform_rows_and_notes(file, name, values, now=now, max_mb=max_mb, options=options))
+    platform, rows, notes = read_platform_rows_and_notes(file, name, values, now=now, max_mb=max_mb, options=options)
+    return ReadAnswerFile(platform=platform, rows=rows, notes=notes)
+
+
+async def load_campaign_and_read_answer_file_or_refuse(
+    engine: AsyncEngine, slug: str, file: BinaryIO, name: str, *, now: datetime, max_mb: int, options: ReadingOptions
+) -> tuple[Campaign, ReadAnswerFile]:
+    """Return a campaign that answers can be imported into, and a file of answers, whose rows are not checked yet.
+
+    Raises what `import_responses_of_file_and_return_receipt` raises about the campaign and about reading the file.
+    """
+    async with engine.connect() as connection:
+        campaign = await load_campaign_or_refuse_response_import(connection, slug)
+        await refuse_import_without_identifiers(connection, campaign)
+    read_file = await asyncio.to_thread(
+        read_answer_file_or_refuse, file, name, campaign, now=now, max_mb=max_mb, options=options
+    )
+    return campaign, read_file
 
 
 @dataclass
@@ -147,12 +166,12 @@ async def check_answers_or_refuse(
     another stored answer are left out, and there may be none.
     """
     notes, platform, rows = read_file.notes, read_file.platform, read_file.rows
-    first_rows = rows[:MAX_ROWS_PREVIEWED]
+    first_rows = rows[:MAX_VALUES_PREVIEWED]
     async with engine.connect() as connection:
         notes.by_text = (
             await replace_item_texts_by_ids_and_count_items(connection, campaign.id, rows) if notes.columns else 0
         )
-        first_item_ids = [row.items for row in rows[:MAX_ROWS_PREVIEWED]]
+        first_item_ids = [row.items for row in rows[:MAX_VALUES_PREVIEWED]]
         hits = await convert_rows_to_hits_or_refuse(connection, campaign, rows)
         kept_hits = await drop_hits_of_erased_people(connection, campaign, platform, hits)
         new_hits = (
@@ -183,7 +202,8 @@ async def continue_interrupted_response_import(
     """Store the rest of the campaign's unfinished import, and return it; None if there is none.
 
     The file was checked when the import began. If it is refused now, since identifiers were erased, items removed or
-    the campaign is a draft again, what is stored stays, the import ends, and an alert says so.
+    the campaign is a draft again, or if it fails in another way that would recur, what is stored stays, the import
+    ends, and an alert says so.
     """
     async with engine.connect() as connection:
         answer_file = await load_unfinished_import_or_none(connection, campaign.id)
@@ -206,15 +226,14 @@ async def continue_interrupted_response_import(
         checked = await check_answers_or_refuse(engine, campaign, read_file, refuse_changed=False)
         storage = ResponseStorage(engine, campaign, read_file.platform, claim, answer_file, has_begun=True)
         await storage.store_all_hits_updating_receipt(checked.new_hits, checked.receipt, progress)
-    except Refusal as refusal:
-        log.warning("the import of answers into “%s” ends: %s", campaign.name, refusal.message)
+    except RECURRENT_ERRORS as problem:
+        reason, cause = (problem.message, None) if isinstance(problem, Refusal) else (UNEXPECTED_END_TEXT, problem)
+        log.warning("the import of answers into “%s” ends: %s", campaign.name, reason, exc_info=cause)
         about, occasion = shorten_echo(answer_file.name), answer_file.started_at.isoformat()
         async with engine.begin() as connection:
             await claim.hold_until_transaction_ends_or_raise(connection)
             await delete_unfinished_import(connection, campaign.id)
-            await store_alert_unless_known(
-                connection, campaign.id, "import", occasion, about=about, because=refusal.message
-            )
+            await store_alert_unless_known(connection, campaign.id, "import", occasion, about=about, because=reason)
         return None
     request_scan(campaign.id)
     return FinishedImport(answer_file, checked.receipt)

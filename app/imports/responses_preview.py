@@ -1,6 +1,5 @@
 """Preview of a file of answers: the checks of an import, and what its first rows become. It stores nothing."""
 
-import asyncio
 from datetime import datetime
 from typing import BinaryIO
 
@@ -15,15 +14,12 @@ from app.errors import pluralize
 from app.imports.response_receipt import response_receipt_sentences
 from app.imports.responses_import import (
     DEFAULT_READING_OPTIONS,
+    MAX_VALUES_PREVIEWED,
     CheckedAnswers,
     ReadAnswerFile,
     check_answers_or_refuse,
-    load_campaign_or_refuse_response_import,
-    read_answer_file_or_refuse,
+    load_campaign_and_read_answer_file_or_refuse,
 )
-from app.privacy.retention import refuse_import_without_identifiers
-
-MAX_VALUES_PREVIEWED = 20
 
 
 class PreviewedValue(BaseModel):
@@ -59,11 +55,8 @@ async def preview_responses_of_file_or_refuse(
     options: ReadingOptions = DEFAULT_READING_OPTIONS,
 ) -> ResponsePreview:
     """Return what an import of a file would store. Raises as the import does before it stores anything."""
-    async with engine.connect() as connection:
-        campaign = await load_campaign_or_refuse_response_import(connection, slug)
-        await refuse_import_without_identifiers(connection, campaign)
-    read_file = await asyncio.to_thread(
-        read_answer_file_or_refuse, file, name, campaign, now=now, max_mb=max_mb, options=options
+    campaign, read_file = await load_campaign_and_read_answer_file_or_refuse(
+        engine, slug, file, name, now=now, max_mb=max_mb, options=options
     )
     checked = await check_answers_or_refuse(engine, campaign, read_file)
     task_count = len(checked.new_hits)

@@ -1,7 +1,6 @@
 // The form of a step of the settings: it warns of unsaved changes, follows the chosen way of asking and update law, shows
 // what annotators will see, and lists the changes of a launched campaign before they are saved.
 
-import { addCopying } from "./copying.js";
 import { fetchPart, newestRequest, parsePart } from "./parts.js";
 
 const form = document.querySelector("form.settings");
@@ -46,10 +45,7 @@ function updateTotals(settings) {
     const isNewest = startRequest();
     const reply = await fetchPart(`${location.pathname}/totals?${enteredNumbers()}`).catch(() => null);
     const totals = document.querySelector("[data-totals]");
-    if (!totals || !reply?.ok || !isNewest()) return;
-    const part = parsePart(await reply.text());
-    addCopying(part);
-    totals.replaceWith(part);
+    if (totals && reply?.ok && isNewest()) totals.replaceWith(parsePart(await reply.text()));
   };
   if (!document.querySelector("[data-totals]")) return;       // there are no items yet
   settings.addEventListener("input", () => {

@@ -152,6 +152,18 @@ async def test_an_import_ends_if_its_campaign_became_a_draft_again_meanwhile(eng
     assert await fetch_value(engine, COUNT_FILES) == 0
 
 
+async def test_an_import_that_would_fail_again_and_again_ends_and_lets_others_through(engine, results):
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
+    await interrupt_import(engine, campaign, results)
+    await execute_sql(engine, "UPDATE unfinished_imports SET file = substring(file FOR octet_length(file) - 9)")
+    await continuation(engine).continue_imports()
+    assert await fetch_value(engine, COUNT_FILES) == 0
+    assert "Import the file again" in await fetch_value(engine, "SELECT because FROM alerts WHERE kind = 'import'")
+    await import_results(engine, campaign, results)
+    assert await fetch_value(engine, COUNT_RESPONSES) == ROWS
+    assert await replay_is_clean(engine, campaign.slug)
+
+
 async def test_the_file_goes_with_its_campaign(engine, results):
     campaign = await create_launched_campaign(engine, judgments_per_item=1000)
     await interrupt_import(engine, campaign, results)

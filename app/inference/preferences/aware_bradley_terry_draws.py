@@ -5,7 +5,7 @@ comparisons it finds too small a spread, so it draws scores together too much an
 annotators, shares of the kinds, s and v are drawn from their joint posterior (Gibbs sampling), with the Polya-Gamma
 variables of Polson, Scott & Windle 2013: given one variable w per vote, the scores are Normal.
 
-For a vote of annotator k on the difference d, of weight n, of which y prefer the first item:
+For a vote of annotator k on the difference d, of weight n, where y is the weight that prefers the first item:
 - w ~ PG(n, a_k d), and the scores are Normal with the precision X' diag(a^2 w) X + 1/v and the slope X' a (y - n/2).
 - The kind of annotator k and a_k come from their probabilities on the grid of the fit, the shares of the kinds from a
   Dirichlet distribution, and s^2 from a scaled inverse chi-squared distribution.
@@ -253,9 +253,10 @@ def _draw_annotators(votes: AnnotatorPairVotes, draw: _Draw, rng: np.random.Gene
     tilt = (draw.score[votes.low] - draw.score[votes.high])[:, None] * DISCRIMINATIONS
     of_votes = votes.decided[:, None] * log_expit(tilt) - (votes.decided - votes.decided_wins)[:, None] * tilt
     log_likelihood = np.add.reduceat(of_votes, votes.first_votes, axis=0)
-    log_likelihood -= log_likelihood.max(axis=1, keepdims=True)
     prior = prior_of_kind_and_discrimination(draw.kind_shares, draw.spread_squared)
-    posterior = (np.exp(log_likelihood)[:, None, :] * prior).reshape(votes.n_annotators, -1).cumsum(axis=1)
+    with np.errstate(divide="ignore"):  # a prior probability of 0 stays one
+        log_posterior = (log_likelihood[:, None, :] + np.log(prior)).reshape(votes.n_annotators, -1)
+    posterior = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True)).cumsum(axis=1)
     cell = (posterior <= (rng.random(votes.n_annotators) * posterior[:, -1])[:, None]).sum(axis=1)
     kind, place = np.divmod(cell, len(DISCRIMINATIONS))
     draw.discrimination = DISCRIMINATIONS[place]
