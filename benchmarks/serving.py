@@ -351,7 +351,7 @@ def main() -> None:
             machine = Machine(serving, postgresql)
             # Each worker compiles templates and prepares statements at its first requests.
             for way in (way for way in WAYS if way in options.ways):
-                measure(url, options.port, machine, items=150, way=way, clients=4 * options.workers, seconds=1)
+                measure(url, options.port, machine, items=150, way=way, clients=4 * options.workers, seconds=3)
             if DESIGNS_TOO in options.ways:
                 size = {"items": 150, "clients": 8, "seconds": options.seconds}
                 for name in DESIGNS:
