@@ -60,8 +60,7 @@ def bytes_per_item(url: str, port: int, items: int) -> float:
     """Growth of a server process that gives its first HIT of a campaign with so many items."""
     with server(url, port, 1) as serving:
         small, large = (
-            asyncio.run(prepare(url, port, items=number, way="page", clients=1, seconds=0.2))
-            for number in (1000, items)
+            asyncio.run(prepare(url, port, items=number, way="page", clients=1, seconds=3)) for number in (1000, items)
         )
         with multiprocessing.get_context("spawn").Pool(1) as elsewhere:
             elsewhere.apply(load, (small,))

@@ -39,6 +39,21 @@ EMPTY_CELL_BORDERS = (math.inf, math.inf, 0.0, 0.0)
 """Borders of a cell without items: so far away that its bound is 0."""
 
 
+class ItemPlaces:
+    """Cell of each of N items, and its position there. Several `Companions` share one if each item is in at most one.
+
+    Attributes:
+        cell_of: (N,), the number of the item's cell.
+        buckets: Positions in cells.
+
+    """
+
+    def __init__(self, size: int) -> None:
+        """Make room for N items."""
+        self.cell_of = np.zeros(size, dtype=np.int32)
+        self.buckets = Buckets(size)
+
+
 class Companions:
     """Items by (score, variance), any real scores and any variances > 0: the grid of cells has no border.
 
@@ -48,14 +63,23 @@ class Companions:
     draw costs what a pass does.
     """
 
-    def __init__(self, items: npt.NDArray[np.intp], score: Array, variance: Array, gamma: float) -> None:
+    def __init__(
+        self,
+        items: npt.NDArray[np.intp],
+        score: Array,
+        variance: Array,
+        gamma: float,
+        *,
+        places: ItemPlaces | None = None,
+    ) -> None:
         """Arrange `items`, the numbers that may be drawn; `score` and `variance` are (N,), indexed by item number.
 
-        The arrays are shared with the caller, who removes an item before changing its values. gamma > 0.
+        The arrays are shared with the caller, who removes an item before changing its values. gamma > 0. `places` may
+        be shared with other `Companions` of the same arrays.
         """
         self._score, self._variance, self._noise = score, variance, 2.0 * gamma * gamma
-        self._bags = Buckets(len(score))
-        self._cell_of = np.zeros(len(score), dtype=np.int32)
+        places = ItemPlaces(len(score)) if places is None else places
+        self._bags, self._cell_of = places.buckets, places.cell_of
         row = np.floor(np.log(self._noise + variance[items]) / math.log(VARIANCE_ROW_RATIO))
         column = np.floor(score[items] / (SCORE_COLUMN_WIDTH * VARIANCE_ROW_RATIO ** (row / 2)))
         order = np.lexsort((column, row))

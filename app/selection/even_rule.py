@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
-from app.selection.companions import Companions
+from app.selection.companions import Companions, ItemPlaces
 from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_items_and_probabilities
 from app.selection.item_sets import ItemSet
 from app.selection.leaders import iterate_bucket
@@ -83,6 +83,7 @@ class LeastJudgedCompanions:
     def __init__(self, items: ItemNumbers, index: OpenItems, gamma: float) -> None:
         """Arrange `items`, the numbers that may be drawn."""
         self._known, self._gamma = index, gamma
+        self._places = ItemPlaces(len(index.score))
         judgments = index.judgments[items]
         self._alike = {
             count: self._companions_with_known_scores(items[judgments == count])
@@ -125,7 +126,7 @@ class LeastJudgedCompanions:
             companions.require_consistency(items[judgments == count])
 
     def _companions_with_known_scores(self, items: ItemNumbers) -> Companions:
-        return Companions(items, self._known.score, self._known.variance, self._gamma)
+        return Companions(items, self._known.score, self._known.variance, self._gamma, places=self._places)
 
 
 def make_least_judged_leaders_and_companions(

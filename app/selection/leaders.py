@@ -1,5 +1,6 @@
 """Pool of leaders: finds the item of highest variance (Sakaguchi & Van Durme 2018, Algorithm 1, lines 11 and 12)."""
 
+import math
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Protocol
@@ -39,47 +40,72 @@ class LeaderPool(Protocol):
         """Raise ValueError unless just these items may lead, in the right order. For tests."""
 
 
-class HighestVarianceLeaders:
-    """Items by variance: a heap of the distinct values, and for each value the bucket of items that tie at it.
+SORTED_VALUES = 5_000
+"""Distinct variances that are sorted at a time; each takes about 170 bytes."""
+MAX_HEAP_GROWTH = 4
+"""Times the values that are sorted at a time; if the heap grows beyond that, the lowest are left unsorted again."""
 
-    At the start of a campaign all items tie and there is one bucket; later there may be as many buckets as items. An
-    empty bucket stays in the heap until it comes to the top, or until the heap has outgrown its items.
+
+class HighestVarianceLeaders:
+    """Items by variance: a heap of the highest distinct values, and for each value the bucket of items that tie at it.
+
+    All other items are unsorted and take one byte each. When draws have used up the heap, the next highest values are
+    sorted, in one pass over all items. At the start of a campaign all items tie, so there is one bucket. An empty
+    bucket stays in the heap until it comes to the top, or until the heap has outgrown its items.
     """
 
-    def __init__(self, items: npt.NDArray[np.intp], variance: npt.NDArray[np.float64]) -> None:
+    def __init__(
+        self,
+        items: npt.NDArray[np.intp],
+        variance: npt.NDArray[np.float64],
+        *,
+        sorted_values: int = SORTED_VALUES,
+    ) -> None:
         """Arrange `items`, the numbers that may lead; `variance` is (N,), > 0, indexed by item number.
 
-        It is shared with the caller, who removes an item before changing its variance.
+        It is shared with the caller, who removes an item before changing its variance. `sorted_values` is the number of
+        distinct variances that are sorted at a time, at least 1.
         """
         self._variance, self._bags = variance, Buckets(len(variance))
-        self._size = len(items)
-        items = items[np.argsort(variance[items], kind="stable")]
-        values, starts = np.unique(variance[items], return_index=True)
-        # By the negative variance, since heapq keeps the smallest on top; the heap holds the same numbers.
-        self._tied: dict[float, Bucket] = dict(
-            zip((-values).tolist(), self._bags.make_bucket_of_each_run(items, starts), strict=True)
-        )
-        self._heap = list(self._tied)
-        heapify(self._heap)
+        self._sorted_values = sorted_values
+        self._is_unsorted = np.zeros(len(variance), np.bool_)
+        self._sorted_count, self._unsorted_count = 0, 0
+        self._tied: dict[float, Bucket] = {}
+        self._heap: list[float] = []  # of the same keys, negative variances: heapq keeps the smallest on top
+        self._lowest_sorted = math.inf  # items of this variance or more are sorted
+        self._leave_unsorted(items)
+        self._sort_next_values()
 
     def __len__(self) -> int:
         """Number of items that may lead."""
-        return self._size
+        return self._sorted_count + self._unsorted_count
 
     def add(self, item: int) -> None:
-        """Allow an item to lead, O(log of the distinct variances)."""
-        key = -self._variance.item(item)
-        self._size += 1
+        """Allow an item to lead, O(log of the sorted variances)."""
+        variance = self._variance.item(item)
+        if variance < self._lowest_sorted:
+            self._is_unsorted[item] = True
+            self._unsorted_count += 1
+            return
+        key = -variance
+        self._sorted_count += 1
         if key not in self._tied:
             self._tied[key] = make_bucket()
             heappush(self._heap, key)
         self._bags.add_item(item, self._tied[key])
+        if len(self._heap) > MAX_HEAP_GROWTH * self._sorted_values:
+            self._sort_highest_values_only()
 
     def remove(self, item: int) -> None:
         """Stop an item from leading; its variance must still be the one it was added with."""
-        self._size -= 1
-        self._bags.remove_item(item, self._tied[-self._variance.item(item)])
-        if len(self._heap) > 2 * self._size + 64:
+        variance = self._variance.item(item)
+        if variance < self._lowest_sorted:
+            self._is_unsorted[item] = False
+            self._unsorted_count -= 1
+            return
+        self._sorted_count -= 1
+        self._bags.remove_item(item, self._tied[-variance])
+        if len(self._heap) > 2 * self._sorted_count + 64:
             self._drop_empty_buckets()
         while self._heap and not self._tied[self._heap[0]]:
             del self._tied[heappop(self._heap)]
@@ -90,10 +116,10 @@ class HighestVarianceLeaders:
     def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """Return the item of highest variance that is not barred, ties uniformly at random; None if all are barred.
 
-        The cost grows with the number barred, not with the number of items.
+        The cost grows with the number barred, not with the number of items, but for a pass over all items when the
+        sorted ones are used up.
         """
-        for key in self._iterate_keys_in_draw_order():
-            bucket = self._tied[key]
+        for bucket in self._iterate_buckets_in_draw_order():
             if (item := self._bags.pick_item_or_none(bucket, barred, rng)) is not None:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(bucket, barred))
         return None
@@ -103,8 +129,8 @@ class HighestVarianceLeaders:
 
         The caller bars each item before the next one.
         """
-        for key in self._iterate_keys_in_draw_order():
-            yield from iterate_bucket(self._bags, self._tied[key], barred, rng)
+        for bucket in self._iterate_buckets_in_draw_order():
+            yield from iterate_bucket(self._bags, bucket, barred, rng)
 
     def require_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Raise ValueError unless just these items may lead, found by their variance from the highest down.
@@ -112,10 +138,15 @@ class HighestVarianceLeaders:
         For tests.
         """
         variance = self._variance
-        found_order = [(-key, sorted(self._tied[key])) for key in self._iterate_keys_in_draw_order()]
-        expected = [(value, items[variance[items] == value].tolist()) for value in np.unique(variance[items])[::-1]]
-        if [pair for pair in found_order if pair[1]] != expected or self._size != len(items):
+        found_order = [(-key, sorted(self._tied[key])) for key in self._iterate_sorted_keys()]
+        are_sorted = variance[items] >= self._lowest_sorted
+        high = items[are_sorted]
+        expected = [(value, items[variance[items] == value].tolist()) for value in np.unique(variance[high])[::-1]]
+        if [pair for pair in found_order if pair[1]] != expected or self._sorted_count != len(high):
             raise ValueError(f"found {found_order}, not {expected}")
+        unsorted = np.flatnonzero(self._is_unsorted)
+        if not np.array_equal(unsorted, items[~are_sorted]) or self._unsorted_count != len(unsorted):
+            raise ValueError(f"left unsorted {unsorted.tolist()}, not {items[~are_sorted].tolist()}")
         if not len(found_order) == len(dict(found_order)) == len(self._heap) == len(self._tied):
             raise ValueError("a variance occurs twice, or is missing in one place")
         if found_order and not found_order[0][1]:
@@ -126,7 +157,15 @@ class HighestVarianceLeaders:
         """Number of distinct variances in the heap, including those without items."""
         return len(self._heap)
 
-    def _iterate_keys_in_draw_order(self) -> Iterator[float]:
+    def _iterate_buckets_in_draw_order(self) -> Iterator[Bucket]:
+        """Yield the buckets from the highest variance down, and sort further values when they are reached."""
+        for key in self._iterate_sorted_keys():
+            yield self._tied[key]
+        while self._unsorted_count:
+            for key in self._sort_next_values():
+                yield self._tied[key]
+
+    def _iterate_sorted_keys(self) -> Iterator[float]:
         """Yield the keys from the highest variance down; the heap stays as it is, and children come after parents."""
         heap = self._heap
         frontier = [(value, 0) for value in heap[:1]]
@@ -137,6 +176,36 @@ class HighestVarianceLeaders:
                 heap[2 * heap_position + 1 : 2 * heap_position + 3], 2 * heap_position + 1
             ):
                 heappush(frontier, (child_value, child))
+
+    def _leave_unsorted(self, items: npt.NDArray[np.intp]) -> None:
+        self._is_unsorted[items] = True
+        self._unsorted_count += len(items)
+
+    def _sort_next_values(self) -> list[float]:
+        """Sort the highest values of the unsorted items, and return their keys in order."""
+        items = np.flatnonzero(self._is_unsorted)
+        variance = self._variance[items]
+        if len(items) > self._sorted_values:
+            self._lowest_sorted = float(np.partition(variance, -self._sorted_values)[-self._sorted_values])
+            items = items[variance >= self._lowest_sorted]
+        else:
+            self._lowest_sorted = -math.inf
+        self._is_unsorted[items] = False
+        self._unsorted_count -= len(items)
+        self._sorted_count += len(items)
+        items = items[np.argsort(-self._variance[items], kind="stable")]
+        values, starts = np.unique(-self._variance[items], return_index=True)
+        keys: list[float] = values.tolist()
+        self._tied |= zip(keys, self._bags.make_bucket_of_each_run(items, starts), strict=True)
+        self._heap += keys  # in order and above all others, so this is a heap
+        return keys
+
+    def _sort_highest_values_only(self) -> None:
+        """Leave all items unsorted but those of the highest values."""
+        for bucket in self._tied.values():
+            self._leave_unsorted(np.frombuffer(bucket, np.intc).astype(np.intp))
+        self._tied, self._heap, self._sorted_count = {}, [], 0
+        self._sort_next_values()
 
     def _drop_empty_buckets(self) -> None:
         self._tied = {key: bucket for key, bucket in self._tied.items() if bucket}

@@ -1,10 +1,11 @@
 """Every distribution is checked by chi-square against the formula, worked out here a second time by brute force."""
 
 import math
+import tracemalloc
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations, permutations, product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from app.selection import companions
 from app.selection.index import SelectionIndex, draw_hits_of_first_iteration, draw_hits_of_later_iteration
 from app.selection.leaders import HighestVarianceLeaders
 from app.selection.match_quality import match_quality
+from app.selection.registry import SELECTION_RULES
 from app.selection.rule import Draw, ItemValues, SelectionSettings
 
 GAMMA = 0.1
@@ -416,6 +418,66 @@ def test_many_updates_do_not_make_the_index_grow():
     assert isinstance(index.companions, companions.Companions)
     assert index.leaders.variance_bucket_count <= 2 * 50 + 65
     assert index.companions.cell_capacity <= 50 + 16 + 50 // 4 + 16
+
+
+@settings(max_examples=100, deadline=None)
+@given(CAMPAIGNS, CHANGES, st.sampled_from([1, 2, 5]), PLACES)
+def test_leaders_come_in_the_same_order_if_few_variances_are_sorted_at_a_time(rows, changes, sorted_values, barred):
+    variance = np.array([row[1] for row in rows])
+    present = list(range(len(rows)))
+    leaders = HighestVarianceLeaders(np.array(present, np.intp), variance, sorted_values=sorted_values)
+    rng = np.random.default_rng(0)
+    for number, (_, value, absent) in changes:
+        item = number % len(rows)
+        if item in present:
+            leaders.remove(item)
+            present.remove(item)
+        variance[item] = value
+        if not absent:
+            leaders.add(item)
+            present.append(item)
+        leaders.require_consistency(np.array(sorted(present), np.intp))
+        candidates = set(present) - barred
+        pick = leaders.draw_leader_or_none(set(barred), rng)
+        highest = {item for item in candidates if variance[item] == max(variance[list(candidates)])}
+        assert (pick is None) if not candidates else pick is not None and pick.item in highest
+        assert pick is None or pick.probability == 1 / len(highest)
+        leaders.require_consistency(np.array(sorted(present), np.intp))
+    assert len(leaders) == len(present)
+    excluded = set(barred)
+    in_order = []
+    for item in leaders.iterate_all_leaders_fewest_judgments_first(excluded, rng):
+        excluded.add(item)
+        in_order.append(item)
+    assert sorted(in_order) == sorted(set(present) - barred)
+    assert variance[in_order].tolist() == sorted(variance[in_order], reverse=True)
+
+
+def test_items_whose_variance_rises_do_not_make_the_sorted_part_grow():
+    variance = np.random.default_rng(0).random(1_000)
+    leaders = HighestVarianceLeaders(np.arange(1_000), variance, sorted_values=20)
+    for item in range(1_000):
+        leaders.remove(item)
+        variance[item] += 1
+        leaders.add(item)
+    leaders.require_consistency(np.arange(1_000))
+    assert leaders.variance_bucket_count <= 4 * 20
+    assert leaders.draw_leader_or_none(set(), np.random.default_rng(1)) == (int(np.argmax(variance)), 1.0)
+
+
+@pytest.mark.parametrize("rule", ["easl", "scores", "pairs"])
+def test_an_item_takes_at_most_60_bytes_even_if_no_two_items_have_the_same_values(rule):
+    count = 100_000
+    rng = np.random.default_rng(0)
+    values = ItemValues(rng.random(count), rng.random(count) / 12, rng.integers(0, 9, count))
+    settings_ = SelectionSettings(judgments_per_item=10, items_per_hit=5, gamma=GAMMA)
+    tracemalloc.start()
+    try:
+        index = SELECTION_RULES[rule].make_selection_index(values, settings_)
+        assert tracemalloc.get_traced_memory()[0] <= 60 * count
+        assert draw(cast("SelectionIndex", index), 5, rng).items
+    finally:
+        tracemalloc.stop()
 
 
 # Iterations

@@ -40,7 +40,8 @@ from app.selection.segments import SegmentIndex
 
 MB = 2**20
 DEFAULT_CAMPAIGN_MEMORY_MB = 500  # of all indexes of a process
-INDEX_BYTES_PER_ITEM = 250  # where no two items have the same variance; less where many do
+INDEX_BYTES_PER_ITEM = 400  # under a rule that sorts all items, at most; less if many of them have the same values
+INDEX_BYTES_PER_ITEM_BY_RULE = {"easl": 60, "scores": 60, "pairs": 60, "threshold": 260, "balanced": 280}
 MAX_SHARE_OF_ONE_CAMPAIGN = 0.8  # that a campaign counts, however large it is, so that small ones fit beside it
 INDEX_BYTES_PER_CAMPAIGN = MB  # histories of the annotators at work and all else that grows with them
 MAX_CAMPAIGN_SETTINGS = 2_000  # campaigns whose settings are remembered, some kB each
@@ -172,6 +173,7 @@ class CampaignIndex:
         watermark: Position in the database up to which posteriors were read.
         server_started: Start of the database server run that the watermark belongs to. A server whose operator does
             not let it wait for its disk may lose answers when it stops, so a copy of an earlier run is dropped.
+        bytes_per_item: Memory that the index takes for an item, at most.
         segments: Outputs, if the items are systems.
         open_hits: Items of open HITs, as last read.
         own_answers: Implied pairs by annotator id.
@@ -192,6 +194,7 @@ class CampaignIndex:
     releases: int
     watermark: str
     server_started: datetime
+    bytes_per_item: int = INDEX_BYTES_PER_ITEM
     segments: SegmentIndex | None = None
     open_hits: OpenHits | None = None
     comparisons_watermark: str | None = None
@@ -210,7 +213,7 @@ class CampaignIndex:
     @property
     def approximate_bytes(self) -> int:
         """Memory that this copy takes, or will take once annotators are at work."""
-        return INDEX_BYTES_PER_CAMPAIGN + INDEX_BYTES_PER_ITEM * len(self.index.score)
+        return INDEX_BYTES_PER_CAMPAIGN + self.bytes_per_item * len(self.index.score)
 
     def remembered_history_or_none(self, assignment_id: int) -> AnnotatorHistory | None:
         """Return the history of the annotator of an assignment, if this process remembers it."""
@@ -439,5 +442,6 @@ async def load_campaign_index(connection: Driver, campaign: IndexSettings | Camp
         releases=load_position.releases,
         watermark=load_position.watermark,
         server_started=load_position.server_started,
+        bytes_per_item=INDEX_BYTES_PER_ITEM_BY_RULE.get(rule.name, INDEX_BYTES_PER_ITEM),
         segments=segments,
     )

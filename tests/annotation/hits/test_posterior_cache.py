@@ -148,6 +148,15 @@ async def test_beyond_the_memory_for_campaigns_the_one_used_least_recently_is_dr
     assert {*cache.indexes} == {first.id, third.id}
 
 
+async def test_a_campaign_whose_rule_sorts_all_items_counts_as_larger(engine):
+    compact = await create_running_campaign(engine, items=200)
+    sorting = await create_running_campaign(engine, items=200, rule="best", goal="best", goal_percent=95)
+    cache = PosteriorCache()
+    for campaign in (compact, sorting):
+        await judgment_counts(engine, campaign, cache)
+    assert cache.indexes[sorting.id].approximate_bytes > cache.indexes[compact.id].approximate_bytes
+
+
 async def test_many_small_campaigns_stay_in_memory(engine):
     campaigns = [await create_running_campaign(engine) for _ in range(70)]
     cache = PosteriorCache()
