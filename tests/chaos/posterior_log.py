@@ -6,6 +6,7 @@ the log has it nevertheless.
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import asyncpg
 import numpy as np
@@ -17,7 +18,6 @@ from app.database.bulk import open_snapshot
 from app.database.session import create_engine
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
-from app.errors import Refusal
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.campaign_law import convert_judging_responses_to_hits_of_law
 from app.record.replay import load_initial_beliefs
@@ -26,6 +26,7 @@ from tests.chaos.crowd import LaunchedCampaign
 from tests.chaos.history import History
 
 RESPONSES_PER_BATCH = 1000
+SECONDS_BETWEEN_CHECKS = 15  # a replay takes the time of many answers
 
 # `decided` is the last decision that the revision includes. Rows of a revision in the making are logged when it comes
 # into force.
@@ -53,6 +54,9 @@ FIND_LOGGED_POSTERIORS = text("""
 """)
 EMPTY_LOG = text("TRUNCATE chaos_posteriors")
 
+# Of a database that is away for a while.
+PASSING_PROBLEMS = (OSError, SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError)
+
 ItemState = tuple[int, bytes]
 """An item and the bits of its posterior."""
 
@@ -60,18 +64,17 @@ ItemState = tuple[int, bytes]
 async def watch_posteriors(
     database_url: str, campaigns: Sequence[LaunchedCampaign], history: History, is_over: asyncio.Event
 ) -> None:
-    """Check the logged posteriors of one campaign after the other, again and again."""
+    """Check the logged posteriors of all campaigns now and then."""
     engine = create_engine(database_url, pool_size=1)
     while not is_over.is_set():
-        for campaign in [*campaigns]:
-            try:
-                async with open_snapshot(engine) as connection:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(is_over.wait(), SECONDS_BETWEEN_CHECKS)
+            break
+        with suppress(*PASSING_PROBLEMS):
+            async with open_snapshot(engine) as connection:
+                for campaign in [*campaigns]:
                     history.note_violations(await find_posterior_violations(connection, campaign.slug))
-            except (OSError, SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError, Refusal):
-                await asyncio.sleep(0.2)  # PostgreSQL is away
-            if is_over.is_set():
-                break
-        await asyncio.sleep(0.2)
+                    await asyncio.sleep(0)  # annotators take their turns
     await engine.dispose()
 
 

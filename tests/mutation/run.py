@@ -40,7 +40,17 @@ ROOMS = {
     "inference": Room(("app/inference",), ("tests/inference",), is_pure=True),
     "serving": Room(
         ("app/annotation/hits", "app/record"),
-        ("tests/annotation/hits", "tests/record", "tests/annotation/onboarding", "tests/api"),
+        (
+            *("tests/annotation/hits", "tests/record", "tests/annotation/onboarding", "tests/api"),
+            *(f"tests/privacy/test_{name}.py" for name in ("withdrawal", "withdrawals_again", "erasures")),
+            *(f"tests/server_calls/test_{name}.py" for name in ("outcomes", "call_pages")),
+            *(f"tests/imports/test_{name}.py" for name in ("answers_import", "interrupted_imports", "output_media")),
+            "tests/campaigns/test_unjudged_items.py",
+            "tests/dashboard/test_unjudged_items.py",
+            "tests/exports/test_remarks.py",
+            "tests/maintenance/test_metrics.py",
+            "tests/planning/test_forecast_page.py",
+        ),
     ),
     "quality": Room(
         ("app/quality",),
@@ -62,7 +72,7 @@ class Plan:
     """A run.
 
     Attributes:
-        only: If not empty, all mutants with this text in their names are tried, and none is drawn.
+        only: If not empty, all mutants with any of these texts in their names are tried, and none is drawn.
         seconds: Of processor time for the tests of a mutant.
 
     """
@@ -70,7 +80,7 @@ class Plan:
     room: str
     mutants: int
     seed: int
-    only: str
+    only: Sequence[str]
     test_map: Path
     seconds: float
 
@@ -144,7 +154,7 @@ def read_sources(rooms: Iterable[Room]) -> dict[str, str]:
 
 def draw_mutants(mutants: Sequence[Mutant], plan: Plan) -> list[Mutant]:
     if plan.only:
-        return [mutant for mutant in mutants if plan.only in mutant.name]
+        return [mutant for mutant in mutants if any(text in mutant.name for text in plan.only)]
     return Random(plan.seed).sample(mutants, min(plan.mutants, len(mutants)))
 
 
