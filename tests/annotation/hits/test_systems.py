@@ -353,6 +353,15 @@ async def test_it_ends_when_what_is_left_cannot_be_compared(engine):
     assert await replay_is_clean(engine, campaign.slug)
 
 
+async def test_whoever_comes_when_what_is_left_cannot_be_compared_is_told_that_all_is_done(engine):
+    campaign = await create_campaign_of_systems(
+        engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=3
+    )
+    await execute_sql(engine, "UPDATE posteriors SET judgments = 3 WHERE subject = 2")
+    assert (await find_or_lease_next_hit(engine, await create_annotator(engine, campaign))).reason == "all_done"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
+
+
 async def test_it_goes_on_while_others_hold_what_could_be_compared(engine):
     campaign = await create_campaign_of_systems(
         engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=1
