@@ -61,13 +61,13 @@ def choose_campaigns(rng: Random) -> list[ChosenCampaign]:
     ]
     designs = [campaign_of_design(name, rng) for name in DESIGNS]
     kinds: list[tuple[Mapping[str, Any], str, bool]] = [
-        ({"hits_per_annotator": 2, "judgments_per_item": 3}, items_table(), False),
+        ({"hits_per_annotator": 2, "judgments_per_item": 6}, items_table(), False),
         ({"repeat_items": False, "judgments_per_item": 4}, items_table(), False),
-        ({"selection": "iterations", "judgments_per_item": 3}, items_table(), False),
-        ({"update_law": "easl-aware", "judgments_per_item": 4}, items_table(), False),
-        ({"checks_percent": 50, "judgments_per_item": 5}, items_table(checks=2), False),
-        ({"cannot_be_judged": True, "judgments_per_item": 4}, items_table(), False),
-        ({"criteria": two_criteria, "judgments_per_item": 3}, items_table(), False),
+        ({"selection": "iterations", "judgments_per_item": 6}, items_table(), False),
+        ({"update_law": "easl-aware", "judgments_per_item": 12}, items_table(), False),
+        ({"checks_percent": 50, "judgments_per_item": 8}, items_table(checks=2), False),
+        ({"cannot_be_judged": True, "judgments_per_item": 10}, items_table(), False),
+        ({"criteria": two_criteria, "judgments_per_item": 10}, items_table(), False),
         (
             {"goal": "intervals", "goal_width": 45, "when_reached": "release", "judgments_per_item": 8},
             items_table(),
@@ -80,7 +80,7 @@ def choose_campaigns(rng: Random) -> list[ChosenCampaign]:
         ),
         ({"design": "pairwise", "rule": "pairs", "judgments_per_item": 8}, items_table(), False),
         ({"design": "pairwise", "judgments_per_item": 6}, outputs_table(), False),
-        ({"judgments_per_item": 8}, items_table(), True),
+        ({"judgments_per_item": 16}, items_table(), True),
     ]
     return [
         *designs,
@@ -93,7 +93,7 @@ def common_settings(rng: Random, **settings: Any) -> dict[str, Any]:
         "name": f"Chaos {rng.randrange(10**9)}",
         "question": "How much?",
         "welcome": False,
-        "judgments_per_item": rng.choice((2, 3, 4)),
+        "judgments_per_item": rng.choice((3, 6, 12)),
         "lease_minutes": 1,
         "seed": rng.randrange(10**6),
     } | settings

@@ -1,6 +1,7 @@
 """History of a round: the answers that the crowd sent, and which of them a server acknowledged."""
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -26,6 +27,11 @@ class SentAnswer:
     seq: int | None = None
     repeated: bool = False
 
+    @property
+    def key(self) -> tuple[int, int | None]:
+        """The place of the answer: its HIT, and the number of the answer that it replaces."""
+        return self.hit, self.replaces
+
 
 @dataclass
 class Decision:
@@ -45,6 +51,7 @@ class History:
         statuses: How many replies had which status; 0 for none.
         violations: What was seen to be wrong while the crowd worked, and found wrong afterwards.
         has_violation: Set while the crowd works, so that it stops.
+        first_violation_time: When the first one was noted, in seconds of the machine's clock; None if there is none.
 
     """
 
@@ -53,12 +60,14 @@ class History:
     statuses: dict[int, int] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
     has_violation: asyncio.Event = field(default_factory=asyncio.Event)
+    first_violation_time: float | None = None
 
     def note_violations(self, found: Iterable[str]) -> None:
         """Keep what is wrong, and let the crowd stop."""
-        if noted := [*found]:
+        if noted := [problem for problem in found if problem not in self.violations]:
             self.violations += noted
             self.has_violation.set()
+            self.first_violation_time = self.first_violation_time or time.monotonic()
 
     def send(self, slug: str, hit: int, values: Sequence[float], replaces: int | None = None) -> SentAnswer:
         """Note an answer before it is sent: whatever happens then, it may be stored."""
@@ -72,9 +81,12 @@ class History:
     def count_status(self, status: int) -> None:
         self.statuses[status] = self.statuses.get(status, 0) + 1
 
+    def acknowledged_answers(self) -> list[SentAnswer]:
+        return [answer for answer in self.answers if answer.outcome == "acknowledged"]
+
     @property
     def acknowledged(self) -> int:
-        return sum(answer.outcome == "acknowledged" and not answer.repeated for answer in self.answers)
+        return sum(not answer.repeated for answer in self.acknowledged_answers())
 
     def last_actions(self) -> Mapping[tuple[str, str], Decision]:
         """Return the last decision about each subject by its campaign."""

@@ -40,6 +40,7 @@ FIND_PASSED_CAPS = """
     FROM campaigns c JOIN hits h ON h.campaign_id = c.id
     WHERE c.slug = ANY($1) AND h.closed_at IS NULL GROUP BY c.slug, h.assignment_id HAVING count(*) > 1
 """
+FIND_STORED_ANSWERS = "SELECT hit_id, replaces FROM responses WHERE hit_id = ANY($1)"
 FIND_UNFINISHED_REVISIONS = """
     SELECT c.slug FROM campaigns c WHERE c.slug = ANY($1)
     AND c.decided < (SELECT max(d.seq) FROM decisions d WHERE d.campaign_id = c.id)
@@ -118,10 +119,11 @@ class StoredCampaign:
         )
 
 
-async def watch_caps(
+async def watch_record(
     database_url: str, campaigns: Sequence[LaunchedCampaign], history: History, is_over: asyncio.Event
 ) -> None:
-    """Look again and again, past the proxy, whether a cap is passed for a moment."""
+    """Look again and again, past the proxy, for passed caps and acknowledged answers that are not stored."""
+    stored: set[tuple[int, int | None]] = set()
     while not is_over.is_set():
         try:
             connection = await asyncpg.connect(database_url, timeout=5)
@@ -130,6 +132,14 @@ async def watch_caps(
                     slugs = [campaign.slug for campaign in campaigns if not campaign.restores]
                     found = await connection.fetch(FIND_PASSED_CAPS, slugs, timeout=20)
                     history.note_violations([f"{row['slug']}: {row['problem']}" for row in found])
+                    awaited = [answer for answer in history.acknowledged_answers() if answer.key not in stored]
+                    found = await connection.fetch(FIND_STORED_ANSWERS, [answer.hit for answer in awaited], timeout=20)
+                    stored.update((row["hit_id"], row["replaces"]) for row in found)
+                    history.note_violations(
+                        f"{answer.slug}: the acknowledged answer to HIT {answer.hit} is not stored"
+                        for answer in awaited
+                        if answer.key not in stored
+                    )
                     await asyncio.sleep(0.2)
             finally:
                 connection.terminate()
@@ -147,11 +157,11 @@ def find_answer_violations(stored: StoredCampaign, answers: Sequence[SentAnswer]
     }
     for answer in answers:
         if answer.outcome == "acknowledged":
-            yield from find_receipt_violations(stored, answer, seqs.get((answer.hit, answer.replaces)))
+            yield from find_receipt_violations(stored, answer, seqs.get(answer.key))
     possible: dict[tuple[int, int | None], list[list[float]]] = defaultdict(list)
     for answer in answers:
         if answer.outcome != "refused":
-            possible[answer.hit, answer.replaces].append(without_checks(stored, answer))
+            possible[answer.key].append(without_checks(stored, answer))
     for seq, row in stored.responses.items():
         sent = possible[row["hit_id"], row["replaces"]]
         if not any(have_same_values(row["values"], values) for values in sent):

@@ -36,19 +36,19 @@ class Owner:
 
     def __init__(self, caller: Caller, campaigns: list[LaunchedCampaign], rng: Random) -> None:
         self.caller, self.campaigns, self.rng = caller, campaigns, rng
+        self.upcoming: list[ChosenCampaign] = []
 
     async def launch_until(self, is_over: asyncio.Event) -> None:
         """Launch further campaigns as others end; of those that a fault interrupts, nothing is known."""
-        upcoming: list[ChosenCampaign] = []
         while not is_over.is_set():
             await asyncio.sleep(0.1)
             if sum(not campaign.is_over for campaign in self.campaigns) >= RUNNING_AT_ONCE:
                 continue
-            if not upcoming:
-                upcoming = choose_campaigns(self.rng)
-                self.rng.shuffle(upcoming)
+            if not self.upcoming:
+                self.upcoming = choose_campaigns(self.rng)
+                self.rng.shuffle(self.upcoming)
             with suppress(AssertionError):
-                self.campaigns.append(await launch_campaign(self.caller, upcoming.pop()))
+                self.campaigns.append(await launch_campaign(self.caller, self.upcoming.pop()))
 
     async def decide_until(self, is_over: asyncio.Event) -> None:
         while not is_over.is_set():

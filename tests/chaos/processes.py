@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app.database.embedded import run_postgres_and_yield_url
 from app.errors import StartupProblem
-from tests.chaos.server import CLOCK, FAULT
+from tests.chaos.server import CLOCK, COUNT, FAULT
 from tests.servers import ENVIRONMENT, ROOT, UVICORN, wait_for_address
 
 DISK_MB = 700
@@ -101,6 +101,7 @@ class ServerProcess:
                 "EASEL_POOL_SIZE": "8",
                 CLOCK: str(self.clock),
                 FAULT: fault,
+                COUNT: str(folder / "count"),
             }
         )
         self.process: subprocess.Popen[bytes] | None = None

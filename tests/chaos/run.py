@@ -23,15 +23,19 @@ from app.database.session import create_engine
 from tests.chaos.crowd import Annotator, Caller, LaunchedCampaign
 from tests.chaos.history import History
 from tests.chaos.injected_faults import FaultInjector
-from tests.chaos.invariants import check_round, have_revisions_to_make, verify_by_command, watch_caps
+from tests.chaos.invariants import check_round, have_revisions_to_make, verify_by_command, watch_record
 from tests.chaos.owner import Owner
+from tests.chaos.posterior_log import CREATE_LOG, find_posterior_violations_and_empty_log, watch_posteriors
 from tests.chaos.processes import Cluster, ServerProcess, make_secret_key, small_disk
-from tests.chaos.server import ignore_cap_sql
+from tests.chaos.server import ANSWERS_PER_DROPPED_ONE, ignore_cap_sql
 from tests.proxies import Proxy
 
 TABS = 20
 NAMES_PER_CAMPAIGN = 9  # fewer than tabs, so that some people have several
-ROUND_SECONDS = 25
+LAUNCHES_AT_ONCE = 3
+ROUND_SECONDS = 90
+# Faults of 1 of 500 answers may need so many, which a busy machine does not store in two minutes.
+MIN_ANSWERS, MAX_SECONDS_FOR_ANSWERS = 600, 900
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Plan:
     """Length, seed and faults of a run.
 
     Attributes:
-        seconds: When the last round begins at the latest, from the time when the servers answer.
+        seconds: Until then rounds begin, from the time when the servers answer, and longer if too few answers came.
         seed: Of all draws of the run; what the machine does in between is not repeated.
         fault: A deliberate fault of the product by its name in `server`, or "".
         injects: Whether faults of the machine are injected.
@@ -59,7 +63,7 @@ class Report:
     Attributes:
         violations: Empty if nothing is wrong.
         seconds: How long the rounds took.
-        seconds_to_first: Until the round with the first violation was checked; None if there is none.
+        seconds_to_first: Until the first violation was seen; None if there is none.
 
     """
 
@@ -95,12 +99,17 @@ async def run_chaos(plan: Plan) -> Report:
     rng, report = Random(plan.seed), Report(plan)
     async with open_machine(plan, report) as machine:
         began = time.monotonic()
-        while not report.violations and (report.rounds == 0 or time.monotonic() - began < plan.seconds):
-            await machine.run_round(report, Random(rng.random()))
-            if report.violations:
-                report.seconds_to_first = time.monotonic() - began
+        while not report.violations and needs_more_rounds(report, time.monotonic() - began):
+            history = await machine.run_round(report, Random(rng.random()))
+            if history.first_violation_time is not None:
+                report.seconds_to_first = history.first_violation_time - began
         report.seconds = time.monotonic() - began
     return report
+
+
+def needs_more_rounds(report: Report, seconds: float) -> bool:
+    """Return whether the time is not over, or too few answers were stored in it."""
+    return seconds < report.plan.seconds or (report.acknowledged < MIN_ANSWERS and seconds < MAX_SECONDS_FOR_ANSWERS)
 
 
 @dataclass(frozen=True)
@@ -123,7 +132,8 @@ class Machine:
         """The address of the database past the proxy, for asyncpg."""
         return make_url(self.cluster.url).set(drivername="postgresql").render_as_string(hide_password=False)
 
-    async def run_round(self, report: Report, rng: Random) -> None:
+    async def run_round(self, report: Report, rng: Random) -> History:
+        """Let the crowd work under faults, check the record, and return the round's history."""
         history = History()
         caller = Caller(self.bases, self.bearer, history, rng)
         campaigns: list[LaunchedCampaign] = []
@@ -132,9 +142,10 @@ class Machine:
         is_over = asyncio.Event()
         work = [
             *(self.work_in_tab(caller, campaigns, is_over, Random(rng.random())) for _ in range(TABS)),
-            owner.launch_until(is_over),
+            *(owner.launch_until(is_over) for _ in range(LAUNCHES_AT_ONCE)),
             owner.decide_until(is_over),
-            watch_caps(self.direct_url, campaigns, history, is_over),
+            watch_record(self.direct_url, campaigns, history, is_over),
+            watch_posteriors(self.cluster.url, campaigns, history, is_over),
             *([injector.inject_until(is_over)] if self.plan.injects else []),
         ]
         async with asyncio.TaskGroup() as tasks:
@@ -149,6 +160,8 @@ class Machine:
             await self.servers[0].restart(signal.SIGTERM)  # at its start it makes those that are due
             await self.wait_until_ready(caller)
         await check_round(self.direct_url, caller, campaigns, history)
+        slugs = [campaign.slug for campaign in campaigns]
+        history.note_violations(await find_posterior_violations_and_empty_log(self.cluster.url, slugs))
         if found := await asyncio.to_thread(verify_by_command, self.cluster.url, rng.choice(campaigns).slug):
             history.note_violations([found])
         await caller.client.aclose()
@@ -159,6 +172,7 @@ class Machine:
         report.statuses.update(history.statuses)
         report.injected.update(injector.injected)
         report.violations += history.violations
+        return history
 
     async def work_in_tab(
         self, caller: Caller, campaigns: Sequence[LaunchedCampaign], is_over: asyncio.Event, rng: Random
@@ -195,6 +209,7 @@ async def open_machine(plan: Plan, report: Report) -> AsyncIterator[Machine]:
         bearer = await prepare_database(cluster.url, plan.fault)
         proxy = await stack.enter_async_context(Proxy(cluster.url))
         key = make_secret_key()
+        (folder / "count").write_text(str(Random(plan.seed).randrange(ANSWERS_PER_DROPPED_ONE)))
         servers = [ServerProcess(name, folder, proxy.url, key, plan.fault) for name in ("one", "two")]
         for server in servers:
             stack.callback(server.stop)
@@ -203,17 +218,20 @@ async def open_machine(plan: Plan, report: Report) -> AsyncIterator[Machine]:
 
 
 async def prepare_database(url: str, fault: str) -> str:
-    """Return the token of a program; for `ignored-cap`, change the function that leases HITs, too."""
+    """Prepare the log of posteriors, and a program's token, which is returned.
+
+    For `ignored-cap`, change the function that leases HITs, too.
+    """
     engine = create_engine(url, pool_size=1)
     now = datetime.now(UTC)
     async with engine.begin() as connection:
         owner = await find_oldest_user_or_create_admin(connection, now=now)
         bearer = await issue_token_or_refuse(connection, owner.id, "chaos", now=now)
     await engine.dispose()
+    driver = await asyncpg.connect(make_url(url).set(drivername="postgresql").render_as_string(hide_password=False))
+    await driver.execute(CREATE_LOG)
     if fault == "ignored-cap":
-        address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-        driver = await asyncpg.connect(address)
         definition = await driver.fetchval("SELECT pg_get_functiondef('easel_lease_hits'::regproc)")
         await driver.execute(ignore_cap_sql(definition))
-        await driver.close()
+    await driver.close()
     return bearer

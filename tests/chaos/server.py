@@ -4,8 +4,8 @@ The product knows nothing of this: `EASEL_CHAOS_*` is read here alone. `python -
 `test_chaos.py` use the deliberate faults to prove that the checks find them.
 """
 
+import fcntl
 import os
-import random
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from math import inf, nextafter
@@ -22,7 +22,8 @@ from app.database.session import Driver
 from app.http import dependencies
 from app.record.law_runner import LawRunner
 
-CLOCK, FAULT = "EASEL_CHAOS_CLOCK", "EASEL_CHAOS_FAULT"
+CLOCK, FAULT, COUNT = "EASEL_CHAOS_CLOCK", "EASEL_CHAOS_FAULT", "EASEL_CHAOS_COUNT"
+ANSWERS_PER_DROPPED_ONE, UPDATES_PER_WRONG_ONE = 500, 200
 # The line of `easel_lease_hits` that leaves out a HIT whose items have no room; `ignore_cap_sql` takes it out.
 ROOM_CHECK = "CONTINUE WHEN NOT has_room;"
 
@@ -36,6 +37,16 @@ def jumping_clock(seconds_ahead: Path) -> Callable[[], datetime]:
     return utc_now
 
 
+def count_and_tell_if_due(every: int) -> bool:
+    """Count one more in the file of all server processes; return True for one of so many."""
+    with Path(os.environ[COUNT]).open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        number = int(file.read()) + 1
+        file.seek(0)
+        file.write(str(number))
+        return number % every == 0
+
+
 def drop_an_answer() -> None:
     """Acknowledge 1 of 500 answers without storing it."""
     store_answers = submission.store_answers_and_return_outcomes
@@ -43,7 +54,7 @@ def drop_an_answer() -> None:
     async def store_most_answers(
         connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer]
     ) -> list[AnswerReceipt | Any]:
-        dropped = {place for place in range(len(answers)) if random.random() < 1 / 500}
+        dropped = {place for place in range(len(answers)) if count_and_tell_if_due(ANSWERS_PER_DROPPED_ONE)}
         kept = [answer for place, answer in enumerate(answers) if place not in dropped]
         outcomes = iter(await store_answers(connection, campaign_id, kept) if kept else ())
         return [
@@ -66,11 +77,11 @@ def ignore_cap_sql(definition: str) -> str:
 
 
 def flip_a_bit() -> None:
-    """Store 1 of 20 sets of posteriors with one number off by its last bit; later answers may round it away."""
+    """Store 1 of 200 sets of posteriors with one number off by its last bit; later answers may round it away."""
     original = LawRunner.store_law_state_and_return_posterior_parameters
 
     async def store_almost(self: LawRunner) -> dict[str, Any]:
-        if random.random() < 1 / 20 and self.changed_items:
+        if self.changed_items and count_and_tell_if_due(UPDATES_PER_WRONG_ONE):
             item = next(iter(self.changed_items))
             first, *others = self.posteriors[item]
             self.posteriors[item] = [nextafter(first, inf), *others]

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.chaos.run import Plan, run_chaos
+from tests.chaos.server import DELIBERATE_FAULTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -23,8 +24,8 @@ async def test_two_minutes_of_faults_lose_and_invent_no_answer():
     assert report.acknowledged >= MIN_ACKNOWLEDGED
 
 
-async def test_a_deliberate_fault_of_the_product_is_found():
-    """The other deliberate faults are rarer, and take a command of minutes: `python -m tests.chaos --fault NAME`."""
-    report = await run_chaos(Plan(600, 2018, "ignored-cap", injects=False))
+@pytest.mark.parametrize("fault", sorted(DELIBERATE_FAULTS))
+async def test_a_deliberate_fault_of_the_product_is_found(fault):
+    report = await run_chaos(Plan(600, 2018, fault, injects=False))
     sys.stdout.write("\n".join(report.lines()) + "\n")
     assert report.violations

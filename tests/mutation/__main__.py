@@ -21,7 +21,9 @@ def main() -> int:
     parser.add_argument("room", choices=sorted(ROOMS))
     parser.add_argument("--mutants", type=int, default=120, help="how many are drawn; 120 if not given")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9), help="of the draw; drawn if not given")
-    parser.add_argument("--only", default="", help="only mutants whose name has this text; then all of them")
+    parser.add_argument(
+        "--only", action="append", default=[], help="all mutants whose name has this text; can be repeated"
+    )
     parser.add_argument("--map", type=Path, help="a file to keep or find which test calls what")
     parser.add_argument("--seconds", type=float, default=15, help="of the processor for a mutant; 15 if not given")
     chosen = parser.parse_args()

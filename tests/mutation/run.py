@@ -40,7 +40,18 @@ ROOMS = {
     "inference": Room(("app/inference",), ("tests/inference",), is_pure=True),
     "serving": Room(
         ("app/annotation/hits", "app/record"),
-        ("tests/annotation/hits", "tests/record", "tests/annotation/onboarding", "tests/api"),
+        (
+            *("tests/annotation/hits", "tests/record", "tests/annotation/onboarding", "tests/annotation/platforms"),
+            "tests/api",
+            *(f"tests/privacy/test_{name}.py" for name in ("withdrawal", "withdrawals_again", "erasures")),
+            *(f"tests/server_calls/test_{name}.py" for name in ("outcomes", "call_pages")),
+            *(f"tests/imports/test_{name}.py" for name in ("answers_import", "interrupted_imports", "output_media")),
+            "tests/campaigns/test_unjudged_items.py",
+            "tests/dashboard/test_unjudged_items.py",
+            "tests/exports/test_remarks.py",
+            "tests/maintenance/test_metrics.py",
+            "tests/planning/test_forecast_page.py",
+        ),
     ),
     "quality": Room(
         ("app/quality",),
@@ -62,7 +73,7 @@ class Plan:
     """A run.
 
     Attributes:
-        only: If not empty, all mutants with this text in their names are tried, and none is drawn.
+        only: If not empty, all mutants with any of these texts in their names are tried, and none is drawn.
         seconds: Of processor time for the tests of a mutant.
 
     """
@@ -70,7 +81,7 @@ class Plan:
     room: str
     mutants: int
     seed: int
-    only: str
+    only: Sequence[str]
     test_map: Path
     seconds: float
 
@@ -144,25 +155,27 @@ def read_sources(rooms: Iterable[Room]) -> dict[str, str]:
 
 def draw_mutants(mutants: Sequence[Mutant], plan: Plan) -> list[Mutant]:
     if plan.only:
-        return [mutant for mutant in mutants if plan.only in mutant.name]
+        return [mutant for mutant in mutants if any(text in mutant.name for text in plan.only)]
     return Random(plan.seed).sample(mutants, min(plan.mutants, len(mutants)))
 
 
 def choose_tests(mutant: Mutant, found: TestMap, room: Room, seconds: Mapping[str, float]) -> list[str]:
     """Return the tests of a mutant, the most promising first.
 
-    They are in the room's own folder, have many words in common with the mutant, and are quick as far as that is known.
+    They have many words in common with the mutant. Among others each file has its turn, since the tests of a file are
+    alike; its quick ones come first, and the files of the room's own folder.
     """
     words = words_of_name(mutant.name)
     tests = found.tests.get(mutant.path if room.is_pure else f"{mutant.path}:{mutant.block}", [])
-    return sorted(
-        tests,
-        key=lambda test: (
-            not test.startswith(room.tests[0]),
-            -len(words & words_of_name(test)),
-            seconds.get(test, TYPICAL_SECONDS),
-        ),
-    )
+    turns: Counter[str] = Counter()
+    keys: dict[str, tuple[int, int, bool, float]] = {}
+    for test in sorted(tests, key=lambda test: seconds.get(test, TYPICAL_SECONDS)):
+        file = test.partition("::")[0]
+        shared = len(words & words_of_name(test))
+        duration = seconds.get(test, TYPICAL_SECONDS)
+        keys[test] = (-shared, turns[file], not test.startswith(room.tests[0]), duration)
+        turns[file] += 1
+    return sorted(keys, key=keys.__getitem__)
 
 
 def words_of_name(name: str) -> set[str]:

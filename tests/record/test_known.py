@@ -195,3 +195,8 @@ def test_a_state_of_many_items_is_split_so_that_each_item_is_stored_once_and_the
     assert [[*part.items] for part in parts] == [[0, 1], [2, 3], [4]]
     assert [(part.campaign, dict(part.annotators)) for part in parts] == [([1.0], {7: [2.0]}), (None, {}), (None, {})]
     assert {number: state for part in parts for number, state in part.items.items()} == items
+
+
+async def test_the_state_of_a_campaign_is_stored_under_one_number_by_every_release(engine):
+    await create_running_campaign(engine, update_law="easl-aware", items=ITEMS)
+    assert await fetch_rows(engine, "SELECT number FROM states WHERE kind = 'campaign'") == [(0,)]

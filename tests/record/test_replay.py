@@ -4,6 +4,7 @@ import asyncio
 import math
 import struct
 
+import numpy as np
 import pytest
 from sqlalchemy import text
 
@@ -233,3 +234,9 @@ async def test_an_answer_changes_posteriors_of_other_items_too_under_easl_aware(
     changed = {now[0] for now, then in zip(await fetch_rows(engine, posteriors), before, strict=True) if now != then}
     assert changed > set(last.items)
     assert (await verified(engine, campaign.slug)).mismatches == []
+
+
+def test_what_is_no_number_is_never_a_matter_of_rounding():
+    stored, replayed = np.array([np.nan, 1.0, 1.0]), np.array([-np.nan, 1.0 + 1e-15, 1.1])
+    count, beyond_rounding, _ = replay.count_and_list_differing_posteriors({"score": stored}, {"score": replayed})
+    assert (count, beyond_rounding) == (3, 2)

@@ -89,6 +89,18 @@ async def test_an_item_on_which_all_agree_is_asked_less_often_than_those_that_di
     assert judgments[0] < min(judgments[1], judgments[2]) - 2
 
 
+@pytest.mark.parametrize("rule", ["entropy", "information"])
+async def test_a_process_that_goes_on_asks_by_the_labels_that_came_meanwhile(engine, rule):
+    campaign = await create_running_campaign(engine, items=2, judgments_per_item=99, rule=rule, **SENSES)
+    cache, turns = PosteriorCache(), count()
+    for k in range(12):
+        me = await create_annotator(engine, campaign, f"a{k}")
+        hit = await try_to_lease_hit(engine, me, cache=cache)
+        await submit_scores(engine, me, hit, scores=[float(next(turns) % 4) if hit.items == [1] else 3.0])
+    judgments = dict(await fetch_rows(engine, "SELECT number, judgments FROM current_posteriors"))
+    assert judgments[1] > judgments[0] + 2
+
+
 def odd_forms(fields, count, rng):
     """Forms that a browser may send, most of them wrong, the last one right."""
     (item,) = [name for name in fields if name.startswith("score-")]

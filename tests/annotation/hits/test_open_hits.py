@@ -7,9 +7,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.open_hits import MANY_OPEN_HITS
+from app.annotation.hits.open_hits import MANY_OPEN_HITS, OpenHits
 from app.database.session import borrow_autocommit_driver
 from app.designs.campaign import Campaign
+from app.selection.index import AlgorithmOne
+from app.selection.rule import ItemValues, SelectionSettings
 from tests.annotation.hits.campaigns import (
     create_annotator,
     create_running_campaign,
@@ -149,3 +151,24 @@ async def test_a_campaign_whose_items_an_import_filled_is_over_beside_many_open_
     await import_results(engine, campaign, "\n".join([columns, *(",".join([*hit, "1,2,3,4,5"]) for hit in hits)]))
     await execute_sql(engine, "UPDATE campaigns SET status = 'running'")
     assert (await find_or_lease_next_hit(engine, second, cache=cache)).reason == "all_done"
+
+
+def test_a_new_hit_counts_for_its_segment_its_leader_and_its_items():
+    values = ItemValues([0.5] * 4, [0.1] * 4, [0] * 4)
+    index = AlgorithmOne().make_selection_index(values, SelectionSettings(2, items_per_hit=2, gamma=0.1))
+    open_hits = OpenHits([0], [0, 1], index, read_at=0.0, segments=[7])
+    open_hits.add_hit(1, [1, 2], index, segment=7)
+    open_hits.add_hit(2, [2, 3], index, segment=8)
+    open_hits.add_hit(3, [3], index)
+    assert open_hits.segments == {7: 2, 8: 1}
+    assert open_hits.leading == {0, 1, 2, 3}
+    assert open_hits.leases == {0: 1, 1: 2, 2: 2, 3: 2}
+    assert open_hits.full == {1, 2, 3}
+
+
+def test_what_many_open_hits_hold_is_known_for_a_second_and_what_few_hold_not_at_all():
+    values = ItemValues([0.5], [0.1], [0])
+    index = AlgorithmOne().make_selection_index(values, SelectionSettings(2, items_per_hit=1, gamma=0.1))
+    many, few = [OpenHits(range(count), [], index, read_at=5.0) for count in (MANY_OPEN_HITS, MANY_OPEN_HITS - 1)]
+    assert [many.is_fresh(now) for now in (5.0, 5.9, 6.0, 7.0)] == [True, True, False, False]
+    assert not few.is_fresh(5.0)

@@ -353,6 +353,15 @@ async def test_it_ends_when_what_is_left_cannot_be_compared(engine):
     assert await replay_is_clean(engine, campaign.slug)
 
 
+async def test_whoever_comes_when_what_is_left_cannot_be_compared_is_told_that_all_is_done(engine):
+    campaign = await create_campaign_of_systems(
+        engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=3
+    )
+    await execute_sql(engine, "UPDATE posteriors SET judgments = 3 WHERE subject = 2")
+    assert (await find_or_lease_next_hit(engine, await create_annotator(engine, campaign))).reason == "all_done"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
+
+
 async def test_it_goes_on_while_others_hold_what_could_be_compared(engine):
     campaign = await create_campaign_of_systems(
         engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=1
@@ -392,6 +401,22 @@ async def test_nobody_is_sent_away_because_the_systems_that_were_drawn_are_the_s
     names = dict(await fetch_rows(engine, "SELECT number, external_id FROM items"))
     hit = await try_to_lease_hit(engine, me, cache=PosteriorCache())
     assert {names[item] for item in hit.items} == {"ape", "cat"}
+
+
+async def test_a_system_that_can_be_compared_with_no_other_any_more_is_passed_over_though_it_would_come_first(engine):
+    """The only one with outputs for the same segments has all its judgments."""
+    pairs = (("ape", "bee", 0), ("cat", "doe", 1), ("cat", "doe", 2), ("cat", "doe", 3))
+    rows = "".join(f"{system},s{k},{system} {k}\n" for *systems, k in pairs for system in systems)
+    campaign = await create_campaign_of_systems(
+        engine, "system,segment,output\n" + rows, design="pairwise", judgments_per_item=3
+    )
+    changed = "variance = CASE number WHEN 0 THEN 9 ELSE .01 END, judgments = CASE number WHEN 1 THEN 3 ELSE 0 END"
+    named = "SELECT array_position(ARRAY['ape', 'bee'], external_id) - 1 AS number, items.number AS item FROM items"
+    await execute_sql(engine, f"UPDATE posteriors SET {changed} FROM ({named}) AS named WHERE item = subject")
+    cache = PosteriorCache()
+    for name in ("ann", "bob"):
+        hit = await try_to_lease_hit(engine, await create_annotator(engine, campaign, name), cache=cache)
+        assert sorted(hit.ids) == ["cat", "doe"]
 
 
 async def test_what_is_left_is_said_on_the_overview(engine, researcher):

@@ -10,6 +10,7 @@ from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.visit_requests import VisitReply, VisitRequest, VisitServer
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.batch_queue import BatchQueue, Unserved
+from app.database.connections import TimeLimits
 from app.database.session import (
     ServingConnections,
     borrow_autocommit_driver,
@@ -191,3 +192,20 @@ async def test_an_answer_keeps_its_receipt_if_its_annotator_alone_gets_no_next_h
     assert served.next_hit_or_raise_refusal().reason == "limit"
     await connections.close()
     await impatient.dispose()
+
+
+async def test_a_connection_that_fell_silent_in_the_search_for_a_hit_is_closed(engine, database_url):
+    """No other request gets it, and its own can be served on another one."""
+    campaign = await create_running_campaign(engine, items=40, hits_per_annotator=5)
+    request = VisitRequest(next_hit=next_of(await create_annotator(engine, campaign)))
+    limited = create_engine(database_url, pool_size=1, limits=TimeLimits(statement=1))
+    async with borrow_driver_in_transaction(engine) as holding:  # the lease counts the annotator's HITs under this lock
+        await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
+        async with borrow_autocommit_driver(limited) as connection:
+            (unserved,) = await VisitServer(PosteriorCache()).serve(connection, campaign.id, [request])
+            assert connection.is_closed()
+    await limited.dispose()
+    assert isinstance(unserved, Unserved)
+    assert isinstance(unserved.problem, TimeoutError)
+    (reply,) = await serve(engine, campaign, [unserved.request])
+    assert reply.next_hit_or_raise_refusal().hit
