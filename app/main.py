@@ -370,6 +370,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(metrics_pages.router)
     dependencies.register_error_handlers(app)
     app.add_exception_handler(auth.PasswordNeeded, auth.confirm_password_response)
+    app.add_middleware(middleware.SettingsOfApplication)
     app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)
     app.add_middleware(middleware.CompressPages)
     framed = [platform.entry_path("") for platform in platforms_with_pages() if platform.frame_origins]

@@ -4,6 +4,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable
+from contextvars import ContextVar
 from os import environ
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -336,6 +337,15 @@ def read_settings() -> Settings:
         return Settings(**secrets)
     except ValidationError as error:
         raise SettingsProblem("; ".join(_iterate_setting_problem_sentences(error))) from None
+
+
+# Set for each request by `middleware.SettingsOfApplication`.
+SETTINGS_OF_REQUEST: ContextVar[Settings | None] = ContextVar("settings", default=None)
+
+
+def settings_in_use() -> Settings:
+    """Return the settings of the application whose request is answered; those from the environment in a command."""
+    return SETTINGS_OF_REQUEST.get() or read_settings()
 
 
 def _read_secret_file(field: str) -> str:

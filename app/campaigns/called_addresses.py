@@ -3,7 +3,7 @@
 from app.annotation.platforms.settings import CALL_SETTING_NAMES
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid
-from app.settings import read_settings
+from app.settings import settings_in_use
 
 SETTINGS_WITH_CALLED_ADDRESSES = ("alert_webhook", *CALL_SETTING_NAMES)
 ADDRESS_SCHEME_WITHOUT_TLS = "http://"
@@ -23,7 +23,7 @@ def refuse_called_addresses_without_tls(
         address = getattr(settings, setting)
         is_new = former_settings is None or address != getattr(former_settings, setting)
         is_without_tls = isinstance(address, str) and address.startswith(ADDRESS_SCHEME_WITHOUT_TLS)
-        if is_new and is_without_tls and not read_settings().webhooks_inside:
+        if is_new and is_without_tls and not settings_in_use().webhooks_inside:
             raise Invalid(
                 "Easel calls addresses only over TLS: begin it with https://. Nothing was changed.",
                 code="address_without_tls",

@@ -176,5 +176,6 @@ server_calls = Table(
         "id",
     ),
     index_where_condition_holds("state = 'sending'", "server_calls_sending_idx", "campaign_id", "sending_at"),
+    index_where_condition_holds("state IN ('failed', 'unknown')", "server_calls_to_decide_idx", "campaign_id", "state"),
     CheckConstraint(f"state IN {SERVER_CALL_STATES}", name="state"),
 )

@@ -26,7 +26,17 @@ from starlette.routing import Match, Mount
 
 from app.background.metrics import PROCESS_METRICS
 from app.database import session
-from app.errors import Conflict, Forbidden, Gone, Invalid, NotFound, Refusal, shorten_echo, strip_validator_prefix
+from app.errors import (
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    Refusal,
+    Unauthenticated,
+    shorten_echo,
+    strip_validator_prefix,
+)
 from app.http.languages.catalogue import BROWSER_LANGUAGE, ENGLISH, LANGUAGES, negotiate_language
 from app.http.languages.refusals import translate_refusal
 from app.http.middleware import FORM_ORIGINS_STATE_KEY, FRAME_ORIGINS_STATE_KEY, LOADS_HTTPS_STATE_KEY
@@ -315,7 +325,8 @@ def campaign_path_or_none(request: Request, code: str) -> str | None:
 
 
 # Refusals for what is stored, or is not: an outdated database would mislead. Others are about the request alone.
-STATUSES_OF_STORED_STATE = (Forbidden.status, NotFound.status, Conflict.status, Gone.status)
+STATUSES_OF_STORED_STATE = (Unauthenticated.status, Forbidden.status, NotFound.status, Conflict.status, Gone.status)
+CODES_OF_REQUEST_ALONE = ("token_missing", "metrics_token_wrong", Unauthenticated.code)
 
 
 async def require_current_primary_of_request(request: Request, driver: "session.Driver | None" = None) -> None:
@@ -330,7 +341,7 @@ async def require_current_primary_of_request(request: Request, driver: "session.
 
 async def handle_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101  (registered for this class only)
-    if error.status in STATUSES_OF_STORED_STATE:
+    if error.status in STATUSES_OF_STORED_STATE and error.code not in CODES_OF_REQUEST_ALONE:
         try:
             await require_current_primary_of_request(request)
         except session.DATABASE_ERRORS as problem:

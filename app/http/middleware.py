@@ -1,4 +1,4 @@
-"""Middleware of all requests and responses: HEAD, limits of bodies, compression, security headers."""
+"""Middleware of all requests and responses: settings, HEAD, limits of bodies, compression, security headers."""
 
 import re
 
@@ -7,6 +7,25 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.settings import SETTINGS_OF_REQUEST
+
+
+class SettingsOfApplication:
+    """Lets the code behind a request find the settings of its application: they may differ from the environment."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        former = SETTINGS_OF_REQUEST.set(scope["app"].state.settings)
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            SETTINGS_OF_REQUEST.reset(former)
 
 
 class HeadAsGet:

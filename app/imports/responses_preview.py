@@ -31,7 +31,7 @@ class PreviewedValue(BaseModel):
     item: str = Field(description="The item, as the file names it.")
     item_id: str = Field(description="Its id in the campaign.")
     criterion: str = Field("", description="The criterion, in campaigns with criteria.")
-    cell: str = Field("", description="The value, as the file has it; empty if its columns are those of a platform.")
+    cell: str = Field("", description="The value, as the file has it; empty if it has none.")
     value: str = Field(description="The value that an import stores; empty for an item that cannot be judged.")
     submitted_at: datetime | None = Field(None, description="Time of the answer, if the file has it.")
 

@@ -380,6 +380,47 @@ async def test_a_primary_that_may_be_outdated_neither_refuses_nor_ends_a_visit(d
     assert outdated.headers["retry-after"] == "2"
 
 
+async def with_unknown_token(client, _cookie_name):
+    return await client.get("/api/v1/campaigns", headers={"Authorization": "Bearer unknown"}), 401
+
+
+async def with_ended_login_of_script(client, cookie_name):
+    client.cookies.set(cookie_name, "ended")
+    return await client.get("/admin", headers={"Accept": "application/json"}), 401
+
+
+async def with_ended_login_of_page(client, cookie_name):
+    client.cookies.set(cookie_name, "ended")
+    return await client.get("/admin"), 303
+
+
+async def with_wrong_password(client, _cookie_name):
+    body = {"name": "admin", "password": "ten wrong verbs"}
+    return await client.post("/api/v1/tokens", json=body), 401
+
+
+@pytest.mark.parametrize(
+    "ask", [with_unknown_token, with_ended_login_of_script, with_ended_login_of_page, with_wrong_password]
+)
+async def test_a_primary_that_may_be_outdated_does_not_call_a_login_or_token_unknown(database_url, applications, ask):
+    async with application_with_two_addresses(database_url, applications) as (proxy, app, client):
+        cookie_name = app.state.cookie_name
+        reply, status = await ask(client, cookie_name)
+        assert reply.status_code == status
+        proxy.swallowed = b"INSERT INTO audit_log" if ask is with_wrong_password else b"pg_logical_emit_message"
+        await asyncio.sleep(PrimaryProof.FRESH_SECONDS)
+        outdated, _ = await ask(client, cookie_name)
+    assert (outdated.status_code, outdated.headers["retry-after"]) == (503, "2")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/campaigns", "/admin"])
+async def test_a_request_without_login_or_token_needs_no_proof(database_url, applications, path):
+    async with application_with_two_addresses(database_url, applications) as (proxy, _, client):
+        proxy.swallowed = b"pg_logical_emit_message"
+        reply = await client.get(path)
+    assert reply.status_code in (303, 401)
+
+
 async def test_tasks_are_handed_out_without_a_commit_of_their_own(database_url, applications):
     async with application_with_two_addresses(database_url, applications) as (proxy, app, client):
         proxy.swallowed = b"pg_logical_emit_message"

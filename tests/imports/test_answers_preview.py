@@ -64,6 +64,19 @@ async def test_a_preview_shows_what_the_first_values_become_and_stores_nothing(e
     assert await fetch_rows(engine, "SELECT values FROM responses ORDER BY seq") == [([50.0],), ([100.0],)]
 
 
+async def test_a_preview_shows_the_values_of_result_files_of_mechanical_turk(engine, campaign, researcher):
+    header = "WorkerId,AssignmentId,Input.id1,Answer.range1,Answer.na1\n"
+    content = header + "W1,A1,s1,70 %,\nW2,A2,s2,12,on\nW3,A3,s2,5.0,\n"
+    preview = await preview_responses_of_file_or_refuse(
+        engine, campaign.slug, io.BytesIO(content.encode()), "batch.csv", now=NOW, max_mb=1
+    )
+    cells = [(value.item_id, value.cell, value.value) for value in preview.values]
+    assert cells == [("s1", "70 %", "70"), ("s2", "12", ""), ("s2", "5.0", "5")]
+    page = f"/admin/campaigns/{campaign.slug}/responses/preview"
+    shown = await researcher.post(page, files={"file": ("batch.csv", content.encode())})
+    assert 'data-head="In the file">70 %<' in shown.text
+
+
 async def test_programs_preview_what_they_would_import(engine, campaign, api_client):  # noqa: F811  (the fixture)
     address = f"{API}/campaigns/{campaign.slug}/responses/preview"
     reply = await api_client.post(

@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from app.server_calls import http_call
 from app.server_calls.call_work import MAX_TRIES, TAKE_DUE_CALLS, ServerCallWork
+from app.server_calls.ledger import COUNT_CALLS_TO_DECIDE, REPEAT_CALLS
 from app.server_calls.restored_calls import hold_server_calls_after_restore_and_count_them
 from tests.annotation.hits.campaigns import (
     create_annotator,
@@ -126,6 +127,25 @@ async def test_calls_that_wait_for_a_later_time_are_not_read_to_find_those_that_
     assert 0 < count_rows_read(explanation[0]["Plan"], "server_calls") < 20
     await study.work_again()
     assert sorted(await study.states()) == ["prepared"] * 2000 + ["sent"]
+
+
+@pytest.mark.parametrize("statement", [COUNT_CALLS_TO_DECIDE, REPEAT_CALLS])
+async def test_settled_calls_are_not_read_to_find_those_that_a_person_decides_about(engine, platform, statement):
+    study = await create_study(engine, platform)
+    platform.behaviours = ["404"]
+    await study.let_person_finish()
+    await study.work_again()
+    await execute_sql(engine, MORE_ASSIGNMENTS)
+    await execute_sql(engine, CALLS_THAT_WAIT, due=study.clock.now)
+    await execute_sql(engine, "UPDATE server_calls SET state = 'sent' WHERE state = 'prepared'")
+    await execute_sql(engine, "ANALYZE server_calls")
+    parameters = {"campaign": study.campaign.id, "repeated": "failed", "state": "prepared", "by": "Ann"}
+    known = {name: parameters[name] for name in statement.compile().params}
+    async with engine.connect() as connection:
+        explained = text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
+        ((explanation,),) = (await connection.execute(explained, known)).all()
+        await connection.rollback()
+    assert 0 < count_rows_read(explanation[0]["Plan"], "server_calls") < 20
 
 
 async def test_people_of_other_platforms_and_unfinished_visits_make_no_call(engine, platform):

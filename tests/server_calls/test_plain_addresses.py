@@ -1,6 +1,7 @@
 """Addresses without TLS are refused in the settings, by every door, unless the operator allows them."""
 
 import asyncio
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -15,9 +16,24 @@ PLAIN_WEBHOOK = "http://hook.example/"
 PANEL: dict[str, Any] = {"panel_title": "Lab pool", "panel_query": "who={{who}}"}
 
 
+@pytest.fixture
+def calls_without_tls_are_allowed():
+    """Not here: the operator's settings are the default ones."""
+
+
+@contextmanager
+def settings_changed(app, **changes):
+    settings = app.state.settings
+    app.state.settings = settings.model_copy(update=changes)
+    yield
+    app.state.settings = settings
+
+
 @pytest.fixture(autouse=True)
-def calls_without_tls_are_refused(calls_without_tls_are_allowed, monkeypatch):
-    monkeypatch.delenv("EASEL_WEBHOOKS_INSIDE")
+def own_settings(app):
+    """Tests of other folders may have made this application, with other settings."""
+    with settings_changed(app, webhooks_inside=False):
+        yield
 
 
 @pytest.fixture
@@ -58,12 +74,22 @@ async def test_the_command_refuses_them(engine, database_url, monkeypatch):
 
 async def test_an_address_from_before_stays_and_the_operator_may_allow_them(
     engine,
+    app,
+    api_client,  # noqa: F811  (the fixture)
+):
+    campaign = await create_running_campaign(engine, **PANEL)
+    address = f"{API}/campaigns/{campaign.slug}"
+    with settings_changed(app, webhooks_inside=True):
+        assert (await api_client.patch(address, json={"call_completed": PLAIN_CALL})).status_code == 200
+    assert (await api_client.patch(address, json={"minutes_per_hit": 3})).status_code == 200
+
+
+async def test_the_settings_of_the_application_decide_and_not_its_environment(
+    engine,
     api_client,  # noqa: F811  (the fixture)
     monkeypatch,
 ):
     campaign = await create_running_campaign(engine, **PANEL)
     monkeypatch.setenv("EASEL_WEBHOOKS_INSIDE", "1")
-    address = f"{API}/campaigns/{campaign.slug}"
-    assert (await api_client.patch(address, json={"call_completed": PLAIN_CALL})).status_code == 200
-    monkeypatch.delenv("EASEL_WEBHOOKS_INSIDE")
-    assert (await api_client.patch(address, json={"minutes_per_hit": 3})).status_code == 200
+    reply = await api_client.patch(f"{API}/campaigns/{campaign.slug}", json={"call_completed": PLAIN_CALL})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "address_without_tls")

@@ -152,6 +152,7 @@ def parse_mturk_row(
     items = mturk_item_ids_or_refuse(record.line, [cells.get(columns.item, "") for columns in item_columns])
     scores: dict[str, float | None] = {}
     for item, columns in zip(items, item_columns, strict=True):
+        reader.notes.remember_first_cell(record.line, item, cells.get(columns.score, ""))
         if cells.get(columns.mark) and is_marked_not_applicable(record.line, columns, cells):
             scores[item] = None
             continue
