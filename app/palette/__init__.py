@@ -1,4 +1,4 @@
-"""Palette: one search over everything that a researcher can open, by Ctrl+K on any page or at `/admin/search`.
+"""Palette: one search over everything that a researcher can open, by Ctrl+K on their pages or at `/admin/search`.
 
 A `PaletteEntry` is one row: a title and the address that it opens. `entries.py` makes the rows that need no database
 (pages, settings, help) and joins all groups, `stored_entries.py` finds campaigns, items and annotators, and `pages.py`
