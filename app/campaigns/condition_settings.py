@@ -23,8 +23,8 @@ class ConditionSettings(InputModel):
     )  # fmt: skip
     content_column: ColumnOfItems | None = Field(
         default=None, title="Column of contents",
-        description="Column that names what is the same under several conditions, such as the sentence. Each person "
-        "sees each content under one condition only, and all lists are used equally often.",
+        description="Column that identifies the content that several conditions share, such as the sentence. Each "
+        "person sees each content in one condition only, and all lists are used equally often.",
     )  # fmt: skip
     block_order: BlockOrder = Field(
         default=Campaign.block_order, title="Blocks of conditions",
@@ -38,7 +38,7 @@ class ConditionSettings(InputModel):
     )  # fmt: skip
     block_pause: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_PAUSE_CHARACTERS)] = Field(
         default=Campaign.block_pause, title="Text between blocks", json_schema_extra=EDITABLE,
-        description="Shown above the first task of each block but the first, such as: Take a short break.",
+        description="Shown above the first task of every block except the first, such as: Take a short break.",
     )  # fmt: skip
 
 

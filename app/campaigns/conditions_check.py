@@ -193,8 +193,8 @@ async def refuse_incomplete_contents(
         key = {"campaign": campaign.id, "number": item, "column": campaign.content_column}
         name = await connection.scalar(SELECT_CONTENT_OF_ITEM, key)
         raise Conflict(
-            f"The content “{shorten_echo(name)}” has no item under the condition "
-            f"“{shorten_echo(conditions.names[condition_number])}”. Each content needs an item under every condition.",
+            f"The content “{shorten_echo(name)}” has no item in the condition "
+            f"“{shorten_echo(conditions.names[condition_number])}”. Each content needs an item in every condition.",
             code="content_incomplete",
             setting="content_column",
         )

@@ -19,7 +19,7 @@ class WhoJudgesSettings(ConditionSettings):
         Field(
             default=None, title="Column of groups",
             description="Column of the items’ table that says who judges an item: groups, or answers such as "
-            "native_language = German, with | between them. Items without a cell are for everyone.",
+            "native_language = German, with | between them. Items with an empty cell are for everyone.",
         )
     )  # fmt: skip
 

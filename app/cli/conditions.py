@@ -17,7 +17,7 @@ from app.record.campaign import load_campaign_by_slug_or_refuse
 @json_option
 def print_use_of_square(slug: str, *, as_json: bool) -> None:
     """Count the judgments of each condition, and the people with each list and order of blocks. People who left early
-    are counted apart: the next ones get their lists and orders first.
+    are counted separately: new people get their lists and orders first.
     """
 
     async def work(connection: AsyncConnection) -> SquareCounts:

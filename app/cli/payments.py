@@ -110,7 +110,7 @@ def send_prepared_payments_of_campaign(slug: str) -> None:
 @payments.command("retry")
 @click.argument("slug")
 def retry_failed_payments_of_campaign(slug: str) -> None:
-    """Send all failed bonuses once more."""
+    """Send all failed bonuses again."""
 
     async def work(connection: AsyncConnection) -> int:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -149,7 +149,7 @@ def subscribe_campaign_to_notices(slug: str, url: str | None, *, end: bool, list
 @click.argument("payment", type=click.IntRange(1, 2**63 - 1))
 @click.argument("decision", type=click.Choice(get_args(ledger.DecisionOnPayment)))
 def decide_on_payment_of_campaign(slug: str, payment: int, decision: str) -> None:
-    """Say what became of the unclear PAYMENT: it was sent, it is sent again, or it is cancelled."""
+    """Decide about the unclear PAYMENT: say that it was sent, send it again, or cancel it."""
 
     async def work(connection: AsyncConnection) -> None:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)

@@ -55,8 +55,8 @@ def parse_bonus_row_or_refuse(row: list[str], number: int) -> BonusLine:
     if not 2 <= len(row) <= 3:
         raise Invalid(
             f"Bonus {number} has {pluralize(len(row), 'part')}: “{shorten_echo(','.join(row))}”. Each line has an "
-            "id, an amount such as 4.25, and perhaps a reason, with commas between them. A reason with a comma is in "
-            "quotes. Nothing was stored.",
+            "id, an amount such as 4.25 and, optionally, a reason, with commas between them. Put a reason with a comma "
+            "in quotes. Nothing was stored.",
             code="bonus_line_unreadable",
             bonus=number,
         )

@@ -305,7 +305,7 @@ async def check_and_store_connection_or_refuse(
         if (await connection.execute(STORE_ACCOUNT, parameters)).one_or_none() is None:
             if (await load_account_or_refuse(connection, campaign)).currency == campaign.currency:
                 raise Conflict(
-                    "Someone else changed the token just now. Nothing was stored: look at it and try again.",
+                    "Someone else changed the token just now. Nothing was stored. Check the token and try again.",
                     code="connection_changed",
                 )
             raise Conflict(

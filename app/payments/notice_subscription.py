@@ -70,7 +70,7 @@ async def subscribe_to_notices(
         raise subscribed_already_error()
     if not base_url.startswith("https://"):
         raise Conflict(
-            f"The platform sends notices to https:// addresses alone, but this server is at {base_url}. Set its public "
+            f"The platform sends notices only to https:// addresses, but this server is at {base_url}. Set its public "
             "address first (EASEL_PUBLIC_URL). Nothing was changed.",
             code="address_not_https",
         )
@@ -120,7 +120,7 @@ async def keep_one_of_two_subscriptions(
 
 def subscribed_already_error() -> Conflict:
     return Conflict(
-        "The platform sends notices to this campaign already. Nothing was changed.", code="subscribed_already"
+        "The platform already sends notices to this campaign. Nothing was changed.", code="subscribed_already"
     )
 
 

@@ -184,8 +184,8 @@ async def refuse_to_forget_waiting_submissions(
     parameters = {"campaign": campaign.id, "studies": [*kept_studies]}
     if count := await connection.scalar(COUNT_WAITING_SUBMISSIONS_OF_OTHER_STUDIES, parameters):
         raise Conflict(
-            f"Submissions of a study that you take out still wait for a decision: {count:,}. These people are not paid "
-            "yet. Approve or reject them first, or confirm that Easel may forget them. Nothing was changed.",
+            f"Submissions of a study that you are removing still wait for a decision: {count:,}. These people are not "
+            "paid yet. Approve or reject them first, or confirm that Easel may forget them. Nothing was changed.",
             code="submissions_wait",
             waiting=count,
         )
@@ -210,8 +210,8 @@ async def refuse_studies_of_other_campaigns(
     """Raise `Conflict` (`study_taken`) if another connected campaign of the same workspace reads one of the studies."""
     if taken := await list_studies_also_read_by_other_campaigns(connection, account, added_studies):
         raise Conflict(
-            f"Another campaign reads the study {taken[0]} already. Take it out there first: submissions of one study "
-            "are approved by one campaign. Nothing was changed.",
+            f"Another campaign already reads the study {taken[0]}. Remove it there first: only one campaign approves "
+            "the submissions of a study. Nothing was changed.",
             code="study_taken",
         )
 

@@ -67,7 +67,7 @@ async def request_sending_of_prepared_payments_or_refuse(
         prepared.amount,
     ):
         raise Conflict(
-            "The payments have changed since you loaded the page, so nothing was sent. Look at them again: "
+            "The payments have changed since you loaded the page, so nothing was sent. Check them again: "
             f"{amount_text(prepared.amount)} {account.currency} can be sent now.",
             code="payments_changed",
             through=prepared.through,

@@ -55,7 +55,7 @@ PERSONAL_TABLES = (
             ),
             personal_column(
                 "person_hash",
-                "hash of that id with the campaign’s public key; with the hash, a block still holds",
+                "hash of that id, made with the campaign’s public key; it keeps a block in force",
                 "identifier",
                 anonymised=PERSON_HASH_AFTER_ERASURE_SQL,
                 fate="stays on the block list, replaced by a random one on the allow list, deleted in groups",

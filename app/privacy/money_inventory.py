@@ -41,7 +41,7 @@ MONEY_TABLES = (
             ),
             personal_column(
                 "problem",
-                "why a payment failed, as the platform says it",
+                "why a payment failed, in the platform’s words",
                 "identifier",
                 anonymised="''",
                 fate="emptied",
@@ -68,7 +68,7 @@ MONEY_TABLES = (
             ),
             personal_column(
                 "problem",
-                "why it was not approved, as the platform says it",
+                "why it was not approved, in the platform’s words",
                 "identifier",
                 anonymised="''",
                 fate="emptied",
@@ -83,7 +83,7 @@ MONEY_TABLES = (
         (
             personal_column(
                 "outcome state created_at sending_at settled_at",
-                "what their platform was told of the end of their visit",
+                "what their platform was told about the end of their visit",
                 "conduct",
             ),
             personal_column("decided_by", "who decided about it", "technical", withheld=NAMES_RESEARCHER),

@@ -182,7 +182,7 @@ async def draft_study_and_return_id_or_refuse(
 
 
 def study_exists_error(study: str) -> Conflict:
-    return Conflict(f"This campaign has the study {study} already. Nothing was changed.", code="study_exists")
+    return Conflict(f"This campaign already has the study {study}. Nothing was changed.", code="study_exists")
 
 
 def study_url(base_url: str, campaign: CampaignWithProgress, platform: Platform) -> str:

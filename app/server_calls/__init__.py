@@ -1,4 +1,4 @@
-"""Calls of Easel's server that tell the annotators' platform how a visit ended. Open `call_work.py` first.
+"""Calls from Easel's server that tell the annotators' platform how a visit ended. Open `call_work.py` first.
 
-Their rows are stored with the outcome (`annotation.hits.visit_outcome`). `ledger.py` has what people decide.
+Each call is a row, stored with the outcome (`annotation.hits.visit_outcome`). `ledger.py` stores people's decisions.
 """

@@ -104,6 +104,6 @@ async def prepare_server_calls_for_earlier_people(connection: Transaction, slug:
 async def decide_on_server_call_from_api(
     connection: Transaction, slug: str, call: RowId, body: ServerCallDecision
 ) -> None:
-    """Say what became of an unclear or failed call, or make it again."""
+    """Decide about an unclear or failed call, or make it again."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await store_decision_on_server_call_or_refuse(connection, campaign, call, body.decision)

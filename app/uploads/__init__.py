@@ -1,4 +1,4 @@
-"""Uploaded tables (CSV, TSV, TXT, JSON, XLSX) as other programs save them, read row by row, with lines of rows.
+"""Uploaded tables (CSV, TSV, TXT, JSON, XLSX) as other programs save them, read row by row, with line numbers.
 
 `read_table` turns an open file into an `UploadedTable` of `UploadedRow`s. `containers.py` unpacks gzip and zip,
 `encodings.py` decodes the bytes, `delimited.py`, `json_rows.py`, `workbooks.py` and `text_lines.py` read the formats,

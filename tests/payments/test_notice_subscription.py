@@ -173,7 +173,7 @@ async def test_a_disabled_subscription_is_told_until_it_works_again(researcher, 
 
 async def test_the_page_and_programs_say_why_they_cannot_subscribe(researcher, program, page, study):
     reply = await researcher.post(f"{page}/notices")
-    assert "sends notices to https:// addresses alone" in words(reply)
+    assert "sends notices only to https:// addresses" in words(reply)
     refused = await program("POST", "/notices", part="submissions")
     assert refused.json()["error"]["code"] == "address_not_https"
     refused = await program("DELETE", "/notices", part="submissions")

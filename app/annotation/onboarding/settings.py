@@ -45,12 +45,12 @@ class VisitSettings(InputModel):
     )  # fmt: skip
     exclude_campaigns: CampaignNames = Field(
         default=[], title="Nobody who took part in", json_schema_extra=EDITABLE,
-        description="Campaigns of this server by the names in their addresses, one per line. People who answered a "
+        description="Campaigns of this server by the names in their URLs, one per line. People who answered a "
         "task there cannot take part.",
     )  # fmt: skip
     only_campaigns: CampaignNames = Field(
         default=[], title="Only people who took part in", json_schema_extra=EDITABLE,
-        description="Campaigns of this server by the names in their addresses, one per line. Only people who answered "
+        description="Campaigns of this server by the names in their URLs, one per line. Only people who answered "
         "a task in one of them can take part.",
     )  # fmt: skip
     welcome: bool = Field(

@@ -22,7 +22,7 @@ def value_of_file_scale_or_refuse(line: int, text: str, scale: tuple[float, floa
 
     """
     if (ends := value_reader.scale_ends_or_none) is None:
-        message = "annotators of this campaign do not give values on a scale, so scale_from and scale_to mean nothing."
+        message = "annotators of this campaign do not give values on a scale, so scale_from and scale_to do not apply."
         raise_upload_refusal_at_line("scale_not_possible", line, message)
     try:
         number = parse_strict_decimal(text)

@@ -182,7 +182,7 @@ class CrowdSettings(InputModel):
     )  # fmt: skip
     frame_origins: Annotated[list[FrameOrigin], Field(max_length=10)] = Field(
         default=[], title="Sites that may show the task in a frame", json_schema_extra=EDITABLE,
-        description="One per line, for example: https://survey.example. Without one, no site may.",
+        description="One per line, for example: https://survey.example. If empty, no site may.",
     )  # fmt: skip
     form_origins: Annotated[list[FormOrigin], Field(max_length=10)] = Field(
         default=[], title="Sites that take outcomes as a form", json_schema_extra=EDITABLE,

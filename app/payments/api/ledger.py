@@ -197,7 +197,7 @@ async def send_payments(connection: Transaction, slug: str, now: Now, body: Send
 
 @router.post("/retry", responses=openapi_description_of_refusals({409: "`no_budget`, `over_budget`, `nothing_to_pay`"}))
 async def retry_payments(connection: Transaction, slug: str, now: Now) -> LedgerSchema:
-    """Prepare all failed bonuses once more; those that were told to be sent are sent at once."""
+    """Prepare all failed bonuses again; those whose sending had been requested are sent at once."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await ledger.retry_failed_payments_and_count_them(connection, campaign, now=now)
     return await LedgerSchema.load_ledger_schema(connection, campaign)
@@ -215,7 +215,7 @@ async def retry_payments(connection: Transaction, slug: str, now: Now) -> Ledger
 async def decide_on_payment_from_api(
     connection: Transaction, slug: str, payment: RowId, body: DecisionSchema, now: Now
 ) -> LedgerSchema:
-    """Say what became of an unclear payment, or send a failed one once more."""
+    """Decide about an unclear payment, or send a failed one again."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await ledger.store_decision_on_payment_or_refuse(connection, campaign, payment, body.decision, now=now)
     return await LedgerSchema.load_ledger_schema(connection, campaign)
