@@ -11,6 +11,7 @@ from app.designs.remarks import Remark
 
 AnswerValue = float | str  # a number, or the label of a class
 InputKind = Literal["mouse", "touch", "pen", "keyboard", "strip", "button", "number"]
+MAX_VIEWPORT_CHARACTERS = 40
 INPUT_KINDS: tuple[str, ...] = get_args(InputKind)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, ConfigDict, field_validator
 
-from app.designs.answer import Answer, AnswerValue, Form, parse_touches_by_item
+from app.designs.answer import MAX_VIEWPORT_CHARACTERS, Answer, AnswerValue, Form, parse_touches_by_item
 from app.designs.field_flags import InputModel, text_not_looking_empty_or_raise
 from app.designs.item_names import item_names, rename_form_items_to_positions
 from app.designs.number_parsing import parse_nonnegative_int_or_none, parse_strict_decimal
@@ -208,7 +208,7 @@ class Design(InputModel, ABC):
         }
         if not values.keys() <= {*names}:
             raise items_not_in_hit_error()
-        viewport = form.get("viewport", "")[:40] or None
+        viewport = form.get("viewport", "")[:MAX_VIEWPORT_CHARACTERS] or None
         remarks = parse_remarks_by_subject(form, names)
         return Answer(
             values,

@@ -16,7 +16,8 @@ from app.designs.field_flags import EDITABLE, InputModel, OneLine
 from app.errors import Invalid, join_names
 
 RemarkTarget = Literal["none", "HIT", "items", "both"]
-FlagReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
+MAX_FLAG_CHARS = 80  # of a reason
+FlagReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_FLAG_CHARS), OneLine]
 
 WHOLE_HIT = "hit"  # what a remark is about that is about no item
 COMMENT_PREFIX, FLAG_PREFIX = "comment-", "flag-"  # begin the fields of a form
@@ -101,8 +102,7 @@ def parse_remark_from_form(form: Mapping[str, str], subject: str) -> Remark:
 
 def comment_without_invisible_characters_or_refuse(comment: str) -> str:
     """Return a comment without invisible characters. Raises `Invalid` (`comment_too_long`)."""
-    text = comment.replace("\r\n", "\n")
-    visible = "".join(one for one in text if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs")).strip()
+    visible = text_without_invisible_characters(comment)
     if len(visible) > MAX_COMMENT_CHARS:
         raise Invalid(
             f"A comment has at most {MAX_COMMENT_CHARS} characters, and one of yours has {len(visible):,}. What you "
@@ -110,6 +110,11 @@ def comment_without_invisible_characters_or_refuse(comment: str) -> str:
             code="comment_too_long",
         )
     return visible
+
+
+def text_without_invisible_characters(text: str) -> str:
+    lines = text.replace("\r\n", "\n")
+    return "".join(one for one in lines if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs")).strip()
 
 
 def is_remark_asked(target: RemarkTarget, subject: str) -> bool:

@@ -12,6 +12,7 @@ from typing import TypeVar
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.platforms.answer_details import AnswerDetails
 from app.annotation.platforms.result_format import ResultRow
 from app.designs.answer import Answer
 from app.designs.campaign import Campaign
@@ -44,6 +45,7 @@ class ImportedHit:
         asked_criteria: Criteria in the order in which they were asked; empty if it is not known.
         blocks: Block of conditions of each item in the campaign of an export, or None; empty if there were no blocks.
         condition_list: List of conditions of the annotator there, if any.
+        answer_details: Comments, flags and telemetry of each item, by each criterion; empty if there are none.
 
     """
 
@@ -63,6 +65,7 @@ class ImportedHit:
     asked_criteria: tuple[str, ...] = ()
     blocks: tuple[int | None, ...] = ()
     condition_list: int | None = None
+    answer_details: tuple[tuple[AnswerDetails, ...], ...] = ()
 
     @property
     def scored_items(self) -> list[int]:
@@ -157,6 +160,9 @@ def merge_hit_of_all_criteria(
         first_criterion_hit,
         asked_criteria=asked_criteria,
         other_criteria_scores=tuple(other.item_scores for other in others),
+        answer_details=tuple(details for part in parts for details in part.answer_details)
+        if all(part.answer_details for part in parts)
+        else (),
         shown_as=first_criterion_hit.shown_as
         if all(other.shown_as == first_criterion_hit.shown_as for other in others)
         else None,
@@ -247,6 +253,7 @@ def build_imported_hit_of_criterion_or_refuse(
         shown_as,
         blocks=result_row.blocks,
         condition_list=result_row.condition_list,
+        answer_details=(result_row.answer_details,) if result_row.answer_details else (),
     )
 
 

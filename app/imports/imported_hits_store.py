@@ -25,8 +25,10 @@ from app.database.bulk import (
 )
 from app.designs.campaign import Campaign
 from app.designs.criteria import CRITERIA_ORDER_KEY
+from app.designs.remarks import stored_remarks_or_empty
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import Conflict, shorten_echo
+from app.imports.imported_details import remarks_by_subject, telemetry_json_or_none
 from app.imports.imported_hits import ImportedHit, batches_for_lookup
 from app.privacy.erasure_list import load_person_hashes, person_hash
 from app.privacy.retention import refuse_import_without_identifiers
@@ -42,7 +44,7 @@ HIT_COPY_COLUMNS = (
 )
 RESPONSE_COPY_COLUMNS = (
     *("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "values", "segment", "received_at"),
-    "extra",
+    *("extra", "telemetry"),
 )
 
 
@@ -338,16 +340,20 @@ def response_lines_for_copy(
         received_at = hit.submitted_at.isoformat() if hit.submitted_at else import_time
         extra = extra_json_of_imported_answer(hit)
         extra_text = format_copy_cell(json.dumps(extra)) if extra else NULL_IN_COPY
+        telemetry = telemetry_json_or_none(hit)
+        telemetry_text = NULL_IN_COPY if telemetry is None else format_copy_cell(telemetry)
         lines.append(
             f"{seq}\t{campaign_id}\t{hit_id}\t{annotator_id}\timport\t{items}\t{values}\t{segment}"
-            f"\t{received_at}\t{extra_text}\n"
+            f"\t{received_at}\t{extra_text}\t{telemetry_text}\n"
         )
     return lines
 
 
 def extra_json_of_imported_answer(hit: ImportedHit) -> dict[str, Any]:
-    """Return `responses.extra` of an answer: what could not be judged, the order of criteria, the place in blocks."""
-    extra: dict[str, Any] = {}
+    """Return `responses.extra` of an answer: remarks, what could not be judged, the order of criteria, the place in
+    blocks.
+    """
+    extra: dict[str, Any] = dict(stored_remarks_or_empty(remarks_by_subject(hit)))
     if hit.unjudged:
         extra[UNJUDGED_KEY] = unjudged_reason_by_item_number_text(hit)
     if hit.asked_criteria:

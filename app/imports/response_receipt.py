@@ -11,6 +11,7 @@ class ResponseImportReceipt(BaseModel):
     responses: int = Field(0, description="Responses stored by this import.")
     items: int = Field(0, description="Items judged by these responses.")
     not_applicable: int = Field(0, description="Scores left out because their item was marked N/A.")
+    remarks: int = Field(0, description="Comments and flags that an export has, kept with these answers.")
     without_score: int = Field(0, description="Tasks in which every item was marked N/A: kept, without a response.")
     known: int = Field(0, description="Tasks skipped because they were imported before.")
     erased: int = Field(0, description="Tasks skipped because their annotator was erased.")
@@ -48,6 +49,7 @@ def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
         f"Tasks skipped because their annotator was erased: {receipt.erased:,}.": receipt.erased,
         f"Scores left out because their item was marked N/A: {receipt.not_applicable:,}. The export of responses "
         "has these marks.": receipt.not_applicable,
+        f"Comments and flags kept: {receipt.remarks:,}.": receipt.remarks,
         f"Tasks in which every item was marked N/A, kept without a response: {receipt.without_score:,}.": (
             receipt.without_score
         ),

@@ -28,6 +28,7 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.file_format import CriterionValueFormat, ValueFormat
 from app.errors import Conflict, Refusal, shorten_echo
+from app.imports.imported_details import count_comments_and_flags
 from app.imports.imported_hits import ImportedHit, convert_rows_to_hits_or_refuse
 from app.imports.imported_hits_store import (
     drop_hits_of_erased_people,
@@ -189,6 +190,7 @@ async def check_answers_or_refuse(
     names = ResponseImportReceipt.model_fields.keys() & ReadingNotes.__dataclass_fields__.keys()
     receipt = ResponseImportReceipt.model_validate({name: getattr(notes, name) for name in names})
     receipt.known, receipt.erased = len(kept_hits), len(hits) - len(kept_hits)
+    receipt.remarks = await asyncio.to_thread(lambda: sum(map(count_comments_and_flags, new_hits)))
     return CheckedAnswers(first_rows, first_item_ids, new_hits, receipt)
 
 

@@ -124,4 +124,13 @@ def row_in_item_order_of_or_refuse(first_row: ResultRow, row: ResultRow) -> Resu
             "an item of this task is marked N/A for different reasons by different criteria.",
         )
     blocks = tuple(row.blocks[k] for k in order) if row.blocks else ()
-    return replace(row, items=first_row.items, scores=scores, lines=lines, reasons=reasons, blocks=blocks)
+    details = tuple(row.answer_details[k] for k in order) if row.answer_details else ()
+    return replace(
+        row,
+        items=first_row.items,
+        scores=scores,
+        lines=lines,
+        reasons=reasons,
+        blocks=blocks,
+        answer_details=details,
+    )

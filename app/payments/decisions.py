@@ -29,6 +29,7 @@ from app.payments.connections import (
 from app.payments.ledger import LOCK_ACCOUNT, load_ledger_totals, over_budget_error
 from app.payments.rewards import (
     RewardCall,
+    is_reward_in_other_campaign,
     mark_reward_as_sending,
     reserve_rewards_and_count_those_beyond_budget,
     settle_reward_of_call,
@@ -109,7 +110,8 @@ async def decide_on_submission(
 
     Raises:
         NotFound: `submission_not_found`.
-        Conflict: `no_budget`, `no_token`, `submission_decided`, `over_budget`, `reward_unknown`, `service_refused`.
+        Conflict: `no_budget`, `no_token`, `submission_decided`, `over_budget`, `reward_elsewhere`, `reward_unknown`,
+            `service_refused`.
         Invalid: `invalid`, `rejection_category`, `rejection_short`, `return_reason`.
         BadGateway: `service_unavailable`: whether the platform did it is seen when Easel reads it next.
 
@@ -204,7 +206,7 @@ async def begin_approval_or_refuse(
     Its caller holds the account.
 
     Raises:
-        Conflict: `over_budget`, `reward_unknown`, `submission_decided`: it was approved.
+        Conflict: `over_budget`, `reward_elsewhere`, `reward_unknown`, `submission_decided`: it was approved.
 
     """
     if submission.annotator_id is None:
@@ -219,6 +221,12 @@ async def begin_approval_or_refuse(
     ):
         totals = await load_ledger_totals(connection, call.campaign_id, account)
         raise over_budget_error(account, submission.reward, totals.left)
+    if await is_reward_in_other_campaign(connection, call.campaign_id, submission.external_id):
+        raise Conflict(
+            "Another campaign of this workspace has this submission, too, and the reward is in its budget. Decide "
+            "there, or on the platform’s own page. Nothing was changed.",
+            code="reward_elsewhere",
+        )
     if not await mark_reward_as_sending(connection, call, submission.external_id, now=now):
         raise Conflict(APPROVAL_IS_UNDER_WAY, code="submission_decided")
 

@@ -9,6 +9,9 @@ what the platform says of the submission.
 Approving is idempotent at the platform: it pays once, however often it is asked for. So a reward whose approval is
 unclear is settled by the submission's status: approved ones are sent, and those that still wait are prepared again and
 may be approved again. Approvals that people make on the platform's own page are booked as sent.
+
+If several campaigns of a workspace read the same study, a submission has a reward in one of them: the first to reserve
+or book it.
 """
 
 from dataclasses import dataclass
@@ -21,7 +24,7 @@ from app.annotation.platforms.service import CallOutcomeUnknown, ServiceFailure,
 from app.database.audit_log import CURRENT_ACTOR
 from app.errors import pluralize
 from app.payments.connections import CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, STUDY_IS_READ
-from app.payments.ledger import COUNTS_AGAINST_BUDGET, LOCK_ACCOUNT
+from app.payments.ledger import COUNTS_AGAINST_BUDGET, LOCK_ACCOUNT, STATES_WITHIN_BUDGET
 
 # SQL of a submission u: the platform paid for it, an amount that is not known, or one that is.
 HAS_UNKNOWN_PAY = "u.status IN ('approved', 'partially_approved', 'screened_out') AND u.reward IS NULL"
@@ -32,6 +35,39 @@ MAX_STUDY_REWARD_PER_OWN_REWARD = 50
 
 # SQL of a submission u and its reward p: the reserved amount is what the platform pays now.
 AMOUNT_IS_CURRENT = "u.reward = p.amount"
+
+# Rewards of all campaigns of a workspace are reserved and booked one after the other.
+LOCK_REWARDS_OF_WORKSPACE = text("""
+    SELECT pg_advisory_xact_lock(hashtextextended('rewards ' || platform || ' ' || workspace, 0))
+    FROM payment_accounts WHERE campaign_id = :campaign
+""")
+
+
+def is_reward_elsewhere_sql(submission_sql: str, condition_sql: str = "true") -> str:
+    """Return SQL that is true if another campaign of the workspace has a reward e of a submission, within its budget.
+
+    Args:
+        submission_sql: SQL of the platform's id of the submission.
+        condition_sql: A further condition on e.
+
+    """
+    return f"""EXISTS (
+        SELECT 1 FROM payment_accounts own
+        JOIN payment_accounts other ON other.platform = own.platform AND other.workspace = own.workspace
+            AND other.campaign_id <> own.campaign_id
+        JOIN payments e ON e.campaign_id = other.campaign_id AND e.kind = 'reward' AND e.submission = {submission_sql}
+        WHERE own.campaign_id = :campaign AND own.workspace <> '' AND e.state IN {STATES_WITHIN_BUDGET}
+        AND {condition_sql})"""
+
+
+IS_REWARD_ELSEWHERE = text(f"SELECT {is_reward_elsewhere_sql('CAST(:submission AS text)')}")
+
+# Rewards that were reserved twice before Easel compared campaigns: the first one stays.
+CANCEL_REWARDS_RESERVED_ELSEWHERE = text(f"""
+    UPDATE payments p SET state = 'cancelled', settled_at = :now, problem = 'Another campaign has this reward.'
+    WHERE p.campaign_id = :campaign AND p.kind = 'reward' AND p.state = 'prepared'
+    AND {is_reward_elsewhere_sql("p.submission", "(e.state <> 'prepared' OR e.id < p.id)")}
+""")
 
 # SQL of a submission u: its person came to this campaign with it. Another campaign may read the same study.
 HAS_ASSIGNMENT = """EXISTS (SELECT 1 FROM assignments s WHERE s.campaign_id = u.campaign_id
@@ -52,7 +88,8 @@ SETTLE_REWARDS_BY_STATUS = text(f"""
     FROM submissions u
     WHERE p.campaign_id = :campaign AND p.kind = 'reward' AND u.campaign_id = :campaign
     AND u.external_id = p.submission AND (
-        ({IS_PAID} AND p.state <> 'sent')
+        ({IS_PAID} AND p.state <> 'sent'
+            AND (p.state NOT IN ('cancelled', 'failed') OR NOT {is_reward_elsewhere_sql("u.external_id")}))
         OR (u.status = 'awaiting' AND p.state = 'unknown' AND u.seen_at > p.sending_at)
         OR (u.status = 'awaiting' AND p.state = 'sent' AND u.seen_at > p.settled_at)
         OR ((u.status IN ('returned', 'timed_out', 'rejected') OR {HAS_UNKNOWN_PAY})
@@ -80,6 +117,7 @@ RESERVE_REWARDS_WITHIN_BUDGET = text(f"""
             AND s.external_id = u.external_id
         WHERE u.campaign_id = :campaign AND u.status = 'awaiting' AND u.reward > 0 AND u.annotator_id IS NOT NULL
         AND NOT starts_with(u.external_id, 'erased:') AND {STUDY_IS_READ}
+        AND NOT {is_reward_elsewhere_sql("u.external_id")}
         AND u.external_id = coalesce(CAST(:submission AS text), u.external_id)
         AND (s.completed_at IS NOT NULL OR CAST(:submission AS text) IS NOT NULL)
         AND NOT EXISTS (
@@ -117,7 +155,7 @@ BOOK_REWARDS_PAID_ELSEWHERE = text(f"""
         'reward ' || gen_random_uuid(), 1, :by, :now, :now, 'reward'
     FROM submissions u JOIN payment_accounts account ON account.campaign_id = u.campaign_id
     WHERE u.campaign_id = :campaign AND {IS_PAID} AND {HAS_ASSIGNMENT} AND {STUDY_IS_READ}
-    AND NOT starts_with(u.external_id, 'erased:')
+    AND NOT starts_with(u.external_id, 'erased:') AND NOT {is_reward_elsewhere_sql("u.external_id")}
     ORDER BY u.external_id
     ON CONFLICT (campaign_id, submission) WHERE kind = 'reward' DO NOTHING
 """)
@@ -144,7 +182,10 @@ COUNT_WAITING_SUBMISSIONS_WITHOUT_REWARD = text(f"""
 COUNT_REWARDS_OUTSIDE_LEDGER = text(f"""
     SELECT count(*) FROM submissions u WHERE u.campaign_id = :campaign AND {STUDY_IS_READ}
     AND u.status IN ('approved', 'partially_approved', 'screened_out')
-    AND (NOT {HAS_ASSIGNMENT} OR u.reward IS NULL)
+    AND (NOT {HAS_ASSIGNMENT} OR u.reward IS NULL OR (
+        {is_reward_elsewhere_sql("u.external_id")} AND NOT EXISTS (
+            SELECT 1 FROM payments p WHERE p.campaign_id = :campaign AND p.kind = 'reward'
+            AND p.submission = u.external_id AND p.state = 'sent')))
 """)
 
 
@@ -213,6 +254,8 @@ async def settle_rewards_by_status(connection: AsyncConnection, campaign_id: int
     Its caller holds the account, since several rewards are locked.
     """
     parameters = {"campaign": campaign_id, "now": now}
+    await connection.execute(LOCK_REWARDS_OF_WORKSPACE, {"campaign": campaign_id})
+    await connection.execute(CANCEL_REWARDS_RESERVED_ELSEWHERE, parameters)
     await connection.execute(SETTLE_REWARDS_BY_STATUS, parameters)
     await connection.execute(CANCEL_REWARDS_OF_ABSENT_SUBMISSIONS, parameters | {"problem": SUBMISSION_IS_ABSENT})
 
@@ -236,7 +279,14 @@ async def reserve_rewards_and_count_those_beyond_budget(
         "by": CURRENT_ACTOR.get().name,
         "now": now,
     }
+    await connection.execute(LOCK_REWARDS_OF_WORKSPACE, {"campaign": campaign_id})
     return int((await connection.execute(RESERVE_REWARDS_WITHIN_BUDGET, parameters)).scalar_one())
+
+
+async def is_reward_in_other_campaign(connection: AsyncConnection, campaign_id: int, submission: str) -> bool:
+    """Return whether another campaign of the workspace has reserved or booked the reward of a submission."""
+    parameters = {"campaign": campaign_id, "submission": submission}
+    return bool((await connection.execute(IS_REWARD_ELSEWHERE, parameters)).scalar_one())
 
 
 async def mark_reward_as_sending(
@@ -276,5 +326,7 @@ async def settle_reward_of_call(
 
 
 async def count_rewards_outside_ledger(connection: AsyncConnection, campaign_id: int) -> int:
-    """Return how many paid submissions have no row: their person never came here, or the amount is not known."""
+    """Return how many paid submissions have no row: their person never came here, another campaign has it, or the
+    amount is not known.
+    """
     return int((await connection.execute(COUNT_REWARDS_OUTSIDE_LEDGER, {"campaign": campaign_id})).scalar_one())

@@ -6,7 +6,8 @@
 3. After that revision, `remove` overwrites the values of the answers. Their numbers stay, so that a replay of the
    record still finds everything in its order.
 
-Each step can be repeated, and `erasure_work` continues after an interruption.
+Each step can be repeated, and `erasure_work` continues after an interruption. An erasure is finished once the file of
+an import that began before it is gone, too: the import skips the person, and its last answer deletes the file.
 """
 
 import json
@@ -93,6 +94,11 @@ NOTE_ERASED_IDENTIFIERS = text("""
     WHERE campaign_id = :campaign AND id = :id
 """)
 
+HAS_IMPORT_FROM_BEFORE = text("""
+    SELECT EXISTS (
+        SELECT FROM unfinished_imports f JOIN erasures e ON e.campaign_id = f.campaign_id
+        WHERE e.campaign_id = :campaign AND e.id = :id AND f.started_at <= e.identifiers_erased_at)
+""")
 NOTE_FINISHED_ERASURE = text("""
     UPDATE erasures SET finished_at = :now WHERE campaign_id = :campaign AND id = :id AND finished_at IS NULL
 """)
@@ -309,7 +315,10 @@ async def erase_identifiers_and_return_erasure(
 
 
 async def remove_values_of_answers(connection: AsyncConnection, erasure: Erasure, *, now: datetime) -> None:
-    """Do the last step of an erasure, unless it is done. The present revision must include the decision of `remove`."""
+    """Do the last step of an erasure, unless it is done. The present revision must include the decision of `remove`.
+
+    If the file of an import from before is still stored, the erasure stays open, and the step is repeated.
+    """
     key = {"campaign": erasure.campaign_id, "annotator": erasure.annotator_id}
     locked = (await connection.execute(LOCK_ERASURE, {"campaign": erasure.campaign_id, "id": erasure.id})).one_or_none()
     if locked is None or locked.finished_at is not None:
@@ -322,7 +331,9 @@ async def remove_values_of_answers(connection: AsyncConnection, erasure: Erasure
         await run_erasing_statements_and_return_nonzero_counts_by_table(
             connection, ANSWER_REMOVAL_STATEMENTS, key, person.name
         )
-    await connection.execute(NOTE_FINISHED_ERASURE, {"campaign": erasure.campaign_id, "id": erasure.id, "now": now})
+    erasure_key = {"campaign": erasure.campaign_id, "id": erasure.id}
+    if not (await connection.execute(HAS_IMPORT_FROM_BEFORE, erasure_key)).scalar_one():
+        await connection.execute(NOTE_FINISHED_ERASURE, erasure_key | {"now": now})
 
 
 async def close_hits_and_lock_person_and_return_ids(

@@ -6,6 +6,7 @@ SQL expressions here may use the columns of their row and the parameters :campai
 
 from app.designs.remarks import REMARKS_KEY
 from app.designs.unjudged import UNJUDGED_CHECKS_KEY, UNJUDGED_KEY
+from app.privacy.imported_file_inventory import UNFINISHED_IMPORTS_TABLE
 from app.privacy.inventory_types import (
     BY_ANNOTATOR,
     ERASED_REASON,
@@ -345,6 +346,7 @@ PERSONAL_TABLES = (
             personal_column("campaign_id id annotator_id", "whose it is", "technical"),
         ),
     ),
+    UNFINISHED_IMPORTS_TABLE,
     PersonalTable(
         "annotators",
         "campaign_id = :campaign AND id = :annotator",

@@ -1,7 +1,4 @@
-"""Columns that hold nothing about a single annotator, each with what its table is about.
-
-A file of answers may name annotators, but is deleted within seconds: see `app.imports.unfinished_imports`.
-"""
+"""Columns that hold nothing about a single annotator, each with what its table is about."""
 
 from typing import NamedTuple
 
@@ -24,10 +21,6 @@ SCORES = "scores of items"
 OTHER_TABLES = {
     "installation": other_table("the server", "single secret_key"),
     "exclusive_work": other_table("the server", "work holder deadline"),
-    "unfinished_imports": other_table(
-        "files of answers, with annotators' ids, while they are imported; a row is deleted with the last answers",
-        "campaign_id name file options started_at hits",
-    ),
     "users": other_table(RESEARCHERS, "id name password_hash created_at role"),
     "logins": other_table(RESEARCHERS, "token_hash user_id created_at expires_at idle_at by_link_at"),
     "identities": other_table(RESEARCHERS, "issuer subject user_id connected_at"),

@@ -40,7 +40,7 @@ from app.database.exclusive_work import ClaimLost, WorkClaim, hold_work_during_b
 from app.database.schema import metadata
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
-from app.errors import Conflict, pluralize
+from app.errors import Conflict, pluralize, shorten_echo
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.inventory_types import RetentionKind
 from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
@@ -94,6 +94,10 @@ HAS_WARNED_BEFORE = text("""
         AND raised_at <= :before
     ) OR EXISTS (SELECT FROM campaigns WHERE id = :campaign AND rehearsal_of IS NOT NULL)
 """)
+
+# Its file is deleted with the ids of the annotators.
+FIND_UNFINISHED_IMPORT = text("SELECT name, started_at FROM unfinished_imports WHERE campaign_id = :campaign")
+ENDED_IMPORT_TEXT = "The ids of the annotators of this campaign were erased, and with them the file."
 
 RETENTION_WORK = "retention"
 
@@ -309,6 +313,8 @@ async def erase_data_kind_and_log(
         run = key | {"ran_at": last.ran_at if last is not None and is_continued else now}
         counts: dict[str, int] = dict(last.counts) if last is not None and is_continued else {}
         await connection.execute(INSERT_RETENTION_RUN, run)
+        if due.period == "identifiers":
+            await store_alert_about_ended_import(connection, campaign.id)
     for step in RETENTION_STEPS[due.period]:
         after: Sequence[Any] = ()
         is_left = True
@@ -334,6 +340,15 @@ async def erase_data_kind_and_log(
             about=PERIOD_TITLES[due.period],
             new_values=counts,
             actor=SERVER_ACTOR,
+        )
+
+
+async def store_alert_about_ended_import(connection: AsyncConnection, campaign_id: int) -> None:
+    """Raise an alert if an interrupted import of answers ends, since its file is deleted with the ids."""
+    for row in await connection.execute(FIND_UNFINISHED_IMPORT, {"campaign": campaign_id}):
+        about, occasion = shorten_echo(row.name), row.started_at.isoformat()
+        await store_alert_unless_known(
+            connection, campaign_id, "import", occasion, about=about, because=ENDED_IMPORT_TEXT
         )
 
 

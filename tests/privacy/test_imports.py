@@ -6,11 +6,19 @@ from datetime import timedelta
 import pytest
 
 from app.errors import Conflict
+from app.imports import response_storage
+from app.imports.import_continuation import InterruptedImports
 from app.imports.responses_import import import_responses_of_file_and_return_receipt
 from app.privacy.erasure_work import finish_open_erasures
-from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_value
+from app.privacy.inventory import PERSONAL_TABLES
+from app.privacy.retention import erase_outdated_data
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows, fetch_value, store_settings
+from tests.campaigns.drafts import apply_action
+from tests.imports.interruption import interrupt_import
 from tests.privacy.people import erase_found, verification_is_clean
 
+COUNT_FILES = "SELECT count(*) FROM unfinished_imports"
+COUNT_FINISHED = "SELECT count(*) FROM erasures WHERE finished_at IS NOT NULL"
 LATER = NOW + timedelta(hours=1)
 
 
@@ -55,3 +63,57 @@ async def test_an_earlier_export_does_not_bring_a_person_back_under_the_pseudony
     await erase_found(engine, campaign, "Ann", "remove", now=LATER)
     receipt = await import_answers(engine, campaign, pseudonym, "Cleo")
     assert (receipt.erased, receipt.responses) == (1, 1)
+
+
+async def interrupt_import_of(engine, campaign, *workers):
+    await interrupt_import(engine, campaign, answers_file(*workers).read().decode(), "answers.csv")
+    assert await fetch_value(engine, COUNT_FILES) == 1
+
+
+@pytest.mark.parametrize("rule", ["anonymise", "remove"])
+async def test_an_erasure_is_finished_when_the_file_of_an_interrupted_import_is_gone(
+    engine, campaign, monkeypatch, rule
+):
+    monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 5)
+    await interrupt_import_of(engine, campaign, *(f"W{k}" for k in range(12)), "Ann")
+    await erase_found(engine, campaign, "Ann", rule, now=LATER)
+    await finish_open_erasures(engine, now=LATER)
+    assert await fetch_value(engine, COUNT_FINISHED) == 0
+    await InterruptedImports(engine, lambda _campaign_id: None).continue_imports()
+    assert await fetch_value(engine, COUNT_FILES) == 0
+    await finish_open_erasures(engine, now=LATER)
+    assert await fetch_value(engine, COUNT_FINISHED) == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators WHERE starts_with(worker_id, 'W')") == 12
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators WHERE worker_id = 'Ann'") == 0
+    assert await verification_is_clean(engine, campaign)
+
+
+async def test_an_import_that_began_after_an_erasure_does_not_hold_it_open(engine, campaign, monkeypatch):
+    monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 5)
+    await erase_found(engine, campaign, "Ben", "anonymise", now=NOW - timedelta(hours=1))
+    await interrupt_import_of(engine, campaign, *(f"W{k}" for k in range(12)))
+    await finish_open_erasures(engine, now=LATER)
+    assert await fetch_value(engine, COUNT_FINISHED) == 1
+
+
+async def test_retention_of_ids_deletes_the_file_of_an_interrupted_import_and_tells_the_owner(
+    engine, campaign, monkeypatch
+):
+    monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 5)
+    await interrupt_import_of(engine, campaign, *(f"W{k}" for k in range(12)))
+    await apply_action(engine, campaign, "finish")
+    await store_settings(engine, identifiers_days=30)
+    await erase_outdated_data(engine, now=NOW + timedelta(days=29))
+    assert await fetch_value(engine, COUNT_FILES) == 1
+    await erase_outdated_data(engine, now=NOW + timedelta(days=31))
+    assert await fetch_value(engine, COUNT_FILES) == 0
+    ((about, because),) = await fetch_rows(engine, "SELECT about, because FROM alerts WHERE kind = 'import'")
+    assert about == "answers.csv"
+    assert "erased" in because
+    assert await verification_is_clean(engine, campaign)
+
+
+def test_the_inventory_names_the_file_among_what_may_hold_ids():
+    (table,) = [table for table in PERSONAL_TABLES if table.name == "unfinished_imports"]
+    (column,) = [column for column in table.columns if "file" in column.names]
+    assert (column.kind, column.retention, bool(column.withheld)) == ("identifier", "identifiers", True)

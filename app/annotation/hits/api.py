@@ -31,13 +31,21 @@ from app.annotation.onboarding import consent, visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.session import Driver
-from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind, Playback, Touch
+from app.designs.answer import (
+    MAX_VIEWPORT_CHARACTERS,
+    Answer,
+    AnswerByCriterion,
+    AnswerValue,
+    InputKind,
+    Playback,
+    Touch,
+)
 from app.designs.content import SourceAndReference
 from app.designs.design import visible_text_without_controls_or_raise
 from app.designs.field_flags import InputModel
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.playback import MAX_SECONDS
-from app.designs.remarks import MAX_COMMENT_CHARS, WHOLE_HIT, Remark
+from app.designs.remarks import MAX_COMMENT_CHARS, MAX_FLAG_CHARS, WHOLE_HIT, Remark
 from app.designs.scale import MAX_POINTS
 from app.designs.schema import ValueSchema
 from app.errors import (
@@ -279,7 +287,7 @@ Comment = Annotated[
     StringConstraints(strip_whitespace=True, max_length=MAX_COMMENT_CHARS),
     BeforeValidator(visible_text_without_controls_or_raise),
 ]
-FlagReasonText = Annotated[str, StringConstraints(max_length=80)]
+FlagReasonText = Annotated[str, StringConstraints(max_length=MAX_FLAG_CHARS)]
 Touches = dict[ItemId, TouchSchema]
 Telemetry = Annotated[
     Annotated[Touches, Tag("items")] | Annotated[dict[CriterionNameText, Touches], Tag("criteria")],
@@ -318,7 +326,7 @@ class ResponseRequest(InputModel):
         default_factory=dict,
         description="Telemetry by item id; if the HIT has `criteria`, by criterion name and then by item id.",
     )
-    viewport: Annotated[str, StringConstraints(max_length=40)] | None = None
+    viewport: Annotated[str, StringConstraints(max_length=MAX_VIEWPORT_CHARACTERS)] | None = None
     replaces: Annotated[int, Field(ge=1, le=MAX_ROW_ID)] | None = Field(
         default=None,
         description="`seq` of this annotator's last answer, to change it. Both answers stay in the record; only the "

@@ -2,7 +2,7 @@
 
 Required columns are `hit`, `annotator`, `item` and `value`; optional ones `position`, `issued_at`, `submitted_at`,
 `not_applicable`, `reason`, `segment` and `criterion`. Exports of responses are read, too, with the places of criteria
-and of conditions. Pure: from a table to answered HITs.
+and of conditions, comments, flags and telemetry. Pure: from a table to answered HITs.
 """
 
 import math
@@ -12,6 +12,14 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, TypeAlias
 
+from app.annotation.platforms.answer_details import (
+    ANSWER_DETAIL_COLUMNS,
+    FLAG_COLUMNS,
+    HIT_DETAIL_COLUMNS,
+    NO_DETAILS,
+    AnswerDetails,
+    read_answer_details_or_refuse,
+)
 from app.annotation.platforms.cell_reading import MISSING_VALUE_WORDS, CellKind, CellReader, is_missing_value
 from app.annotation.platforms.file_scale import value_of_file_scale_or_refuse
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS, Platform
@@ -29,13 +37,11 @@ LARGEST_PLACE_BY_COLUMN = {
     "block": MAX_CONDITIONS,
     "condition_list": MAX_CONDITIONS,
 }
-# A file with the first of these columns is an export. The others are not read: they are derived, or telemetry.
+# A file with the first of these columns is an export. The others are not read: they say how its campaign chose.
 UNREAD_EXPORT_COLUMNS = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank", "counts", "replaces"),
     *("drawn_because", "leader_probability", "left_out", "left_out_reason", "left_out_at", "barred", "revision"),
-    *("first_touch_ms", "changes", "input_kind", "viewport", "plays", "seconds_heard", "switches"),
     *("shown_as", "item_version", "condition"),
-    *("flag", "comment", "hit_flag", "hit_comment"),
 )
 ENTRY_ANSWER_PREFIX = "asked_"  # of export columns with answers to entry questions
 JSONL_LIST_COLUMNS = {"items": "item", "values": "value"}  # in JSONL, where a row is a whole HIT
@@ -52,10 +58,11 @@ RESULT_TRUTH_VALUES |= dict.fromkeys(
 MAX_IMPORTED_REASON_CHARACTERS = 200
 JudgmentTuple: TypeAlias = tuple[
     *tuple[int | None, int, str, float | None, str, datetime | None, datetime | None, str],
-    *tuple[int | None, int | None, int | None],
+    *tuple[int | None, int | None, int | None, AnswerDetails],
 ]
-"""Position, line, item, value, reason for no value, issue time, submission time, segment, and the cells of
-`LARGEST_PLACE_BY_COLUMN` of a row. A tuple of plain values, because the garbage collector does not track those.
+"""Position, line, item, value, reason for no value, issue time, submission time, segment, the cells of
+`LARGEST_PLACE_BY_COLUMN`, and the details of a row. A tuple of plain values, because the garbage collector does not
+track those.
 """
 
 
@@ -73,6 +80,7 @@ def iterate_number_and_time_cells_of_easel_results(upload: UploadedTable) -> Ite
     for record in upload.rows:
         for line, cells in iterate_lines_and_cells_of_record(record):
             yield line, "number", cells.get("value", "")
+            yield line, "number", cells.get("seconds_heard", "")
             for column in ("issued_at", "submitted_at"):
                 yield line, "time", cells.get(column, "")
 
@@ -89,7 +97,7 @@ def read_easel_results(
         Invalid: `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`, `annotator_missing`, `id_too_long`,
             `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`, `score_out_of_range`,
             `class_unknown`, `na_unknown`, `reason_unusable`, `position_unusable`, `segment_differs`, `place_differs`,
-            `time_unreadable`, `time_in_future`, `criterion_unknown`, `file_empty`.
+            `time_unreadable`, `time_in_future`, `criterion_unknown`, `detail_unusable`, `file_empty`.
 
     """
     hits: dict[tuple[str, str, str, str], list[JudgmentTuple]] = {}
@@ -103,6 +111,11 @@ def read_easel_results(
                 record.line if upload.format == "jsonl" else 1, columns
             )
         exported = exported_by_columns[columns]
+        flags_without_reason = (
+            [name for name in FLAG_COLUMNS if record.values.get(name) == ""]
+            if exported and upload.format == "jsonl"  # in other formats, a cell without a flag is empty, too
+            else ()
+        )
         for line, texts in iterate_lines_and_cells_of_record(record):
             cells = (
                 {name: cell_without_export_apostrophe(name, cell) for name, cell in texts.items()}
@@ -120,7 +133,10 @@ def read_easel_results(
                 reader.notes.missing += 1
                 continue
             rows = hits.setdefault((annotator, hit, cells.get("criterion", ""), cells.get("seq", "")), [])
-            rows.append(parse_judgment_tuple(line, cells, criterion_reader, reader, is_export=exported))
+            details = (
+                read_answer_details_or_refuse(line, cells, reader, flags_without_reason) if exported else NO_DETAILS
+            )
+            rows.append(parse_judgment_tuple(line, cells, criterion_reader, reader, details, is_export=exported))
     if first_line_without_value and not hits:
         raise_upload_refusal_at_line("scores_missing", first_line_without_value, "no row of this file has a value.")
     if not hits:
@@ -149,7 +165,7 @@ def refuse_unread_columns_and_tell_if_export(line: int, columns: Sequence[str]) 
 
     """
     exported = UNREAD_EXPORT_COLUMNS[0] in columns
-    export_columns = (*UNREAD_EXPORT_COLUMNS, *LARGEST_PLACE_BY_COLUMN) if exported else ()
+    export_columns = (*UNREAD_EXPORT_COLUMNS, *LARGEST_PLACE_BY_COLUMN, *ANSWER_DETAIL_COLUMNS) if exported else ()
     known_columns = (*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS, *export_columns)
     unread = [name for name in columns if RESULT_COLUMN_ALIASES.get(name, name) not in known_columns]
     if unknown := [name for name in unread if not (exported and name.startswith(ENTRY_ANSWER_PREFIX))]:
@@ -228,7 +244,13 @@ def has_neither_value_nor_na_mark(cells: dict[str, str], value_reader: ValueRead
 
 
 def parse_judgment_tuple(
-    line: int, cells: dict[str, str], value_reader: ValueReader, reader: CellReader, *, is_export: bool
+    line: int,
+    cells: dict[str, str],
+    value_reader: ValueReader,
+    reader: CellReader,
+    details: AnswerDetails,
+    *,
+    is_export: bool,
 ) -> JudgmentTuple:
     item = cells.get("item", "")
     if not item:
@@ -250,6 +272,7 @@ def parse_judgment_tuple(
         criterion_position,
         block,
         condition_list,
+        details,
     )
 
 
@@ -365,13 +388,19 @@ def build_result_row_or_refuse(annotator: str, hit: str, criterion: str, rows: l
     """
     first_line = rows[0][1]
     sort_rows_by_position_or_refuse(rows)
-    _, lines, items, values, reasons, issued, submitted, segments, places, blocks, lists = zip(*rows, strict=True)
+    _, lines, items, values, reasons, issued, submitted, segments, places, blocks, lists, details = zip(
+        *rows, strict=True
+    )
     refuse_item_twice_in_hit(items, lines)
     if len({*segments}) > 1:
         raise_upload_refusal_at_line(
             "segment_differs", first_line, "the rows of this HIT have several segments, but a HIT has one."
         )
-    for name, cells in (("criterion_position", places), ("condition_list", lists)):
+    has_details = any(row is not NO_DETAILS for row in details)
+    hit_details = {name: [row[ANSWER_DETAIL_COLUMNS.index(name)] for row in details] for name in HIT_DETAIL_COLUMNS}
+    for name, cells in {
+        "criterion_position": places, "condition_list": lists, **(hit_details if has_details else {}),
+    }.items():  # fmt: skip
         if len({*cells}) > 1:
             raise_upload_refusal_at_line(
                 "place_differs", first_line, f"the rows of this HIT differ in {name}, but a HIT has one."
@@ -392,6 +421,7 @@ def build_result_row_or_refuse(annotator: str, hit: str, criterion: str, rows: l
         criterion_position=places[0],
         blocks=blocks if any(blocks) else (),
         condition_list=lists[0],
+        answer_details=details if has_details else (),
     )
 
 

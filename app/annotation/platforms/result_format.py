@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from app.annotation.platforms.answer_details import AnswerDetails
 from app.annotation.platforms.cell_reading import CellKind, CellReader
 from app.uploads import UploadedTable
 
@@ -36,6 +37,7 @@ class ResultRow:
         criterion_position: Place of this criterion among those that were asked, from 1, if known.
         blocks: Block of conditions of each item, from 1; None if it had none, empty if the file has none.
         condition_list: List of conditions that the annotator had, from 1, if any.
+        answer_details: Comments, flags and telemetry of each item; empty if the file has none.
 
     """
 
@@ -55,6 +57,7 @@ class ResultRow:
     criterion_position: int | None = None
     blocks: tuple[int | None, ...] = ()
     condition_list: int | None = None
+    answer_details: tuple[AnswerDetails, ...] = ()
 
     def line_number_of_item_at(self, position: int) -> int:
         """Return the line of the item at a position, 0 for the first."""

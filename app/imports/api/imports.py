@@ -177,12 +177,13 @@ IMPORT_RESPONSES_REFUSALS = CAMPAIGN_NOT_FOUND | {
     422: "The file: as for items, and `result_columns`, `column_unknown`, `answer_column_unknown`, `lists_unequal`. "
     "Its rows: `hit_missing`, `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `item_unknown`, "
     "`position_unusable`, `time_unreadable`, `time_in_future`, `na_unknown`, `assignment_twice`, `segment_missing`, "
-    "`segment_unknown`, `segment_differs`, `place_differs`, `output_unknown`. Its criteria: `criterion_unknown`, "
-    "`criteria_missing`, `criteria_differ`, `criteria_not_imported`. How it is read: `columns_unequal`, "
-    "`item_ambiguous`, `answer_several`, `all_rejected`, `decimal_unclear`, `date_order_unclear`, `time_zone_unknown`. "
-    "Their values: `scores_missing`, `score_not_a_number`, `score_out_of_range`, `class_unknown`, `hit_size`, "
-    "`answer_impossible`. Their scale: `scale_unusable`, `scale_not_possible`, `score_outside_file_scale`, "
-    "`score_between_classes`. `details.line` is the line of the file.",
+    "`segment_unknown`, `segment_differs`, `place_differs`, `detail_unusable`, `output_unknown`. "
+    "Its criteria: `criterion_unknown`, `criteria_missing`, `criteria_differ`, `criteria_not_imported`. How it "
+    "is read: `columns_unequal`, `item_ambiguous`, `answer_several`, `all_rejected`, `decimal_unclear`, "
+    "`date_order_unclear`, `time_zone_unknown`. Their values: `scores_missing`, `score_not_a_number`, "
+    "`score_out_of_range`, `class_unknown`, `hit_size`, `answer_impossible`. Their scale: `scale_unusable`, "
+    "`scale_not_possible`, `score_outside_file_scale`, `score_between_classes`. `details.line` is the line of "
+    "the file.",
 }
 
 

@@ -110,7 +110,8 @@ async def set_review_settings(
     responses=openapi_description_of_refusals(
         {
             404: "`campaign_not_found`, `submission_not_found`",
-            409: "`no_budget`, `no_token`, `submission_decided`, `over_budget`, `reward_unknown`, `service_refused`",
+            409: "`no_budget`, `no_token`, `submission_decided`, `over_budget`, `reward_elsewhere`, `reward_unknown`, "
+            "`service_refused`",
             422: "`invalid`, `rejection_category`, `rejection_short`, `return_reason`",
             502: "`service_unavailable`",
         }

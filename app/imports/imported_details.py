@@ -1,0 +1,46 @@
+"""Comments, flags and telemetry of imported HITs, as `responses` stores those of the annotator's page."""
+
+from typing import Any
+
+from app.annotation.platforms.answer_details import ANSWER_DETAIL_COLUMNS
+from app.designs.answer import Answer, Playback, Touch, touch_playback_json_or_none
+from app.designs.remarks import WHOLE_HIT, Remark
+from app.imports.imported_hits import ImportedHit
+
+
+def remarks_by_subject(hit: ImportedHit) -> dict[str, Remark]:
+    """Return the remarks on the items of a HIT, by their numbers, and on the HIT."""
+    if not hit.answer_details:
+        return {}
+    remarks: dict[str, Remark] = {}
+    for item, details in zip(hit.shown_items, hit.answer_details[0], strict=True):
+        told: dict[str, Any] = dict(zip(ANSWER_DETAIL_COLUMNS, details, strict=True))
+        remarks[str(item)] = Remark(told["comment"] or "", told["flag"])
+        remarks[WHOLE_HIT] = Remark(told["hit_comment"] or "", told["hit_flag"])
+    return {about: remark for about, remark in remarks.items() if remark != Remark()}
+
+
+def count_comments_and_flags(hit: ImportedHit) -> int:
+    return sum(bool(remark.comment) + (remark.flag is not None) for remark in remarks_by_subject(hit).values())
+
+
+def telemetry_json_or_none(hit: ImportedHit) -> str | None:
+    """Return the telemetry of a HIT's response, as JSON; None if nothing is known."""
+    return (
+        touch_playback_json_or_none(
+            [telemetry_of_criterion(hit, number) for number in range(len(hit.answer_details))], hit.scored_items
+        )
+        if hit.answer_details
+        else None
+    )
+
+
+def telemetry_of_criterion(hit: ImportedHit, criterion_number: int) -> Answer:
+    """Return an answer with nothing but its telemetry."""
+    touches, playbacks, viewport = {}, {}, None
+    for item, details in zip(hit.shown_items, hit.answer_details[criterion_number], strict=True):
+        told: dict[str, Any] = dict(zip(ANSWER_DETAIL_COLUMNS, details, strict=True))
+        touches[item] = Touch(told["first_touch_ms"], told["changes"], told["input_kind"])
+        playbacks[item] = Playback(told["plays"], told["seconds_heard"], told["switches"])
+        viewport = told["viewport"]
+    return Answer({}, touches, viewport, playbacks=playbacks)

@@ -1,0 +1,134 @@
+"""The platform pays a submission once, so two campaigns that read its study have one reward for it."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from app.errors import Conflict
+from app.payments.connections import ConnectionSettings, check_and_store_connection_or_refuse
+from app.payments.decisions import SubmissionDecision, decide_on_submission
+from app.payments.rewards import book_rewards
+from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, execute_sql, fetch_rows
+from tests.payments.fake_prolific import TOKEN
+from tests.payments.studies import create_study, words
+
+LIVE_REWARDS = """
+    SELECT campaign_id, submission, state FROM payments WHERE kind = 'reward' AND state <> 'cancelled'
+    ORDER BY submission, campaign_id
+"""
+COMPLETE_ALL = "UPDATE assignments SET completed_at = :now WHERE completed_at IS NULL"
+RESERVE_TWICE = """
+    INSERT INTO payments (campaign_id, annotator_id, submission, study, amount, currency, reason, request_key, line,
+        created_by, created_at, kind)
+    SELECT campaign_id, annotator_id, external_id, study, 90, 'GBP', '', 'reward ' || external_id, 1, 'Easel', :now,
+        'reward'
+    FROM submissions ORDER BY campaign_id
+"""
+
+
+async def create_two_studies(engine, prolific, *, people=1, budget=1_000):
+    """Two campaigns of a workspace that both read study-1, with the same people and submissions."""
+    first = await create_study(engine, prolific, people=people, budget=budget)
+    other = await create_running_campaign(engine, name="Other", currency="GBP")
+    for number in range(1, people + 1):
+        await create_annotator(engine, other, f"p{number}", "prolific", assignment=f"s{number}", STUDY_ID="study-1")
+    await execute_sql(engine, COMPLETE_ALL, now=NOW)
+    chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=budget)
+    await check_and_store_connection_or_refuse(engine, first.connector, other, chosen, now=NOW)
+    await execute_sql(engine, "UPDATE payment_accounts SET study = 'study-1'")
+    return first, replace(first, campaign=other)
+
+
+async def approve(study, submission):
+    decided = SubmissionDecision(submission, "approve")
+    await decide_on_submission(study.engine, study.connector, study.campaign, decided, clock=study.clock)
+
+
+async def live_rewards(study):
+    return await fetch_rows(study.engine, LIVE_REWARDS)
+
+
+async def test_one_reward_is_reserved_and_booked_once(engine, prolific):
+    first, _ = await create_two_studies(engine, prolific, people=2)
+    await first.work_again(minutes=10)
+    assert [(submission, state) for _, submission, state in await live_rewards(first)] == [
+        ("s1", "prepared"),
+        ("s2", "prepared"),
+    ]
+    for name in ("s1", "s2"):
+        prolific.submissions[name]["status"] = "APPROVED"
+    await first.work_again(minutes=10)
+    await first.work_again(minutes=10)
+    assert [(submission, state) for _, submission, state in await live_rewards(first)] == [
+        ("s1", "sent"),
+        ("s2", "sent"),
+    ]
+
+
+async def test_submissions_that_were_approved_before_easel_read_them_are_booked_once(engine, prolific):
+    first, _ = await create_two_studies(engine, prolific, people=2)
+    for name in ("s1", "s2"):
+        prolific.submissions[name]["status"] = "APPROVED"
+    await first.work_again(minutes=10)
+    assert [(submission, state) for _, submission, state in await live_rewards(first)] == [
+        ("s1", "sent"),
+        ("s2", "sent"),
+    ]
+
+
+async def test_a_reward_that_was_reserved_twice_before_is_reserved_once_from_the_next_reading_on(engine, prolific):
+    first, second = await create_two_studies(engine, prolific)
+    await first.work_again(minutes=10)
+    await execute_sql(engine, "DELETE FROM payments")
+    await execute_sql(engine, RESERVE_TWICE, now=NOW)
+    assert len(await live_rewards(first)) == 2
+    await first.work_again(minutes=10)
+    assert await live_rewards(first) == [(first.campaign.id, "s1", "prepared")]
+    prolific.submissions["s1"]["status"] = "APPROVED"
+    await first.work_again(minutes=10)
+    assert await live_rewards(first) == [(first.campaign.id, "s1", "sent")]
+    assert await live_rewards(second) == await live_rewards(first)
+
+
+async def test_a_person_approves_where_the_reward_is_reserved_and_is_told_so_elsewhere(engine, prolific, researcher):
+    first, second = await create_two_studies(engine, prolific)
+    await first.work_again(minutes=10)
+    ((holder, *_),) = await live_rewards(first)
+    holding, waiting = (first, second) if holder == first.campaign.id else (second, first)
+    with pytest.raises(Conflict, match="Another campaign") as refused:
+        await approve(waiting, "s1")
+    assert refused.value.code == "reward_elsewhere"
+    assert prolific.rewards_paid == []
+    await approve(holding, "s1")
+    assert prolific.rewards_paid == ["s1"]
+    await first.work_again(minutes=10)
+    assert await live_rewards(first) == [(holder, "s1", "sent")]
+    page = await researcher.get(f"/admin/campaigns/{waiting.campaign.slug}/payments")
+    assert "1 paid submission is not in these amounts" in words(page)
+
+
+async def test_a_reward_goes_to_the_other_campaign_when_the_first_one_no_longer_reads_the_study(engine, prolific):
+    first, second = await create_two_studies(engine, prolific)
+    await first.work_again(minutes=10)
+    ((holder, *_),) = await live_rewards(first)
+    await execute_sql(engine, "UPDATE payment_accounts SET study = '' WHERE campaign_id = :id", id=holder)
+    await execute_sql(engine, "DELETE FROM submissions WHERE campaign_id = :id", id=holder)
+    await first.work_again(minutes=10)
+    await first.work_again(minutes=10)
+    ((new_holder, *_),) = await live_rewards(first)
+    assert {holder, new_holder} == {first.campaign.id, second.campaign.id}
+
+
+async def test_a_hundred_readings_at_once_reserve_each_reward_once_and_pass_no_budget(engine, prolific):
+    """12 submissions of 0.90: each campaign has room for 5 of them, so 10 rewards are reserved, and 2 wait."""
+    first, second = await create_two_studies(engine, prolific, people=12, budget=5 * 90 + 89)
+    await execute_sql(engine, "UPDATE payment_accounts SET budget = 0")  # so that this reading reserves nothing
+    await first.work_again(minutes=10)
+    assert await live_rewards(first) == []
+    await execute_sql(engine, "UPDATE payment_accounts SET budget = :budget", budget=5 * 90 + 89)
+    campaigns = [first.campaign.id, second.campaign.id]
+    await asyncio.gather(*(book_rewards(engine, campaigns[k % 2], now=first.clock.now) for k in range(100)))
+    rewards = await live_rewards(first)
+    assert len({submission for _, submission, _ in rewards}) == len(rewards) == 10
+    assert [sum(holder == campaign for holder, *_ in rewards) for campaign in campaigns] == [5, 5]
