@@ -240,3 +240,22 @@ def test_what_is_no_number_is_never_a_matter_of_rounding():
     stored, replayed = np.array([np.nan, 1.0, 1.0]), np.array([-np.nan, 1.0 + 1e-15, 1.1])
     count, beyond_rounding, _ = replay.count_and_list_differing_posteriors({"score": stored}, {"score": replayed})
     assert (count, beyond_rounding) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("mismatches", "beyond_rounding", "checks", "is_clean", "is_rounding"),
+    [
+        (0, 0, 0, True, False),
+        (1, 0, 0, False, True),
+        (3, 0, 0, False, True),
+        (3, 1, 0, False, False),
+        (3, 0, 1, False, False),
+        (0, 0, 1, False, False),
+    ],
+)
+def test_a_verification_is_clean_or_differs_by_rounding_alone_or_by_more(
+    mismatches, beyond_rounding, checks, is_clean, is_rounding
+):
+    verification = Verification(4, 12, mismatches, [], checks, beyond_rounding)
+    assert verification.has_no_mismatches is is_clean
+    assert verification.has_only_rounding_mismatches is is_rounding
