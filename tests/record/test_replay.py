@@ -259,3 +259,29 @@ def test_a_verification_is_clean_or_differs_by_rounding_alone_or_by_more(
     verification = Verification(4, 12, mismatches, [], checks, beyond_rounding)
     assert verification.has_no_mismatches is is_clean
     assert verification.has_only_rounding_mismatches is is_rounding
+
+
+@pytest.mark.parametrize(
+    ("stored", "replayed", "pair"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], None),
+        ([1.0, 2.0], [1.0, 3.0], (2.0, 3.0)),
+        ([1.0, 2.0], [1.0 + 1e-15, 3.0], (2.0, 3.0)),
+        ([1.0, 2.0], [1.0 + 1e-15, 2.0 + 1e-15], (1.0, 1.0 + 1e-15)),
+        ([[1.0], [2.0, 4.0]], [[1.0], [2.0, 5.0]], (4.0, 5.0)),
+        ([np.nan, 2.0], [np.nan, 2.0], None),
+        ((), (), None),
+    ],
+)
+def test_of_a_state_of_a_law_the_first_number_that_differs_is_told_and_one_beyond_rounding_first(
+    stored, replayed, pair
+):
+    assert replay.first_differing_pair_or_none(stored, replayed) == pair
+
+
+def test_numbers_that_are_missing_at_the_end_of_a_state_differ_from_any():
+    for stored, replayed in (([1.0], [1.0, 2.0]), ([1.0, 2.0], [1.0])):
+        pair = replay.first_differing_pair_or_none(stored, replayed)
+        assert pair is not None
+        assert [math.isnan(number) for number in pair] == [len(stored) == 1, len(replayed) == 1]
+        assert 2.0 in pair

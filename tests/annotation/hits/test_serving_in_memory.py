@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.annotation.hits.answer_storage import first_and_last_positions_and_concatenation
-from app.annotation.hits.campaign_index import CampaignIndex
+from app.annotation.hits.campaign_index import AnnotatorHistory, CampaignIndex
 from app.annotation.hits.condition_blocks import has_enough_tasks, task_limits_of_blocks
 from app.annotation.hits.item_audiences import build_item_audiences, parse_audiences
 from app.annotation.hits.item_conditions import build_item_conditions
@@ -170,3 +170,14 @@ def test_a_copy_takes_what_is_newer_of_its_own_revision(news, score, watermark):
     copy.merge_changes(news)
     assert (copy.index.score[0], copy.watermark) == (score, watermark)
     assert copy.index.score[1] == 0.5
+
+
+def test_a_copy_remembers_what_annotators_answered_and_adds_new_answers_to_it():
+    copy, history = copy_of_posteriors(), AnnotatorHistory({11}, {0})
+    copy.remember_history(7, 3, history)
+    assert copy.remembered_history_or_none(7) is history
+    assert copy.remembered_history_or_none(3) is None
+    news = changes()
+    news.new_hits, news.new_annotators, news.new_items = [12, 13], [3, 4], ["{1}", "{0}"]
+    copy.merge_changes(news)
+    assert (history.answered_hits, history.seen) == ({11, 12}, {0, 1})
