@@ -12,6 +12,8 @@ from app.annotation.hits.no_hit_replies import (
     crowded_reason_code_or_none,
     no_hit_reason_code_of_assignment_or_none,
 )
+from app.annotation.hits.pages import hit_page
+from app.annotation.hits.pages.steps import PageState
 from app.annotation.hits.visit_outcome import is_leaving_early_allowed, outcome_of_finished_visit_or_none
 from app.annotation.hits.visit_requests import VisitReply, VisitRequest
 from app.annotation.platforms.registry import PLATFORMS
@@ -202,3 +204,31 @@ def test_only_an_end_of_items_may_have_missed_the_goal(reason):
 def test_the_notice_of_a_block_is_above_its_first_task(hit, is_first, pause, notice):
     assignment = assignment_with(place_in_blocks=SimpleNamespace(is_first_task=is_first), block_pause=pause)
     assert NextHit(assignment, hit).block_notice == notice
+
+
+@pytest.mark.parametrize(
+    ("hit_or_reason", "notice", "receipt", "is_asked"),
+    [
+        ("all_done", None, None, True),
+        ("wait", None, None, False),
+        (ANY, None, None, False),
+        (ANY, Gone("", code="x"), None, True),
+        (ANY, Conflict("", code="x"), None, True),
+        (ANY, Invalid("", code="x"), None, False),
+        ("wait", Gone("", code="x"), None, True),
+        ("all_done", None, AnswerReceipt(1, 2), False),
+    ],
+)
+async def test_a_page_that_ends_a_visit_or_refuses_by_what_is_stored_asks_the_current_primary(
+    monkeypatch, hit_or_reason, notice, receipt, is_asked
+):
+    asked = []
+
+    async def ask(*_: object) -> None:
+        asked.append(True)
+
+    monkeypatch.setattr(hit_page, "require_current_primary_of_request", ask)
+    found = {"hit": ANY} if hit_or_reason is ANY else {"reason": hit_or_reason}
+    next_hit, page_state = NextHit(assignment_with(), **found), PageState(receipt=receipt, notice=notice)
+    await hit_page.require_current_primary_if_page_ends_or_refuses(ANY, ANY, next_hit, page_state)
+    assert bool(asked) is is_asked
