@@ -9,6 +9,7 @@ from tests.chaos.campaigns import ChosenCampaign, choose_campaigns
 from tests.chaos.crowd import Caller, LaunchedCampaign
 
 RUNNING_AT_ONCE = 12
+SECONDS_TO_DECIDE = 30  # the reply comes when the posteriors include the decision
 
 
 async def launch_campaign(caller: Caller, chosen: ChosenCampaign) -> LaunchedCampaign:
@@ -89,7 +90,10 @@ class Owner:
     async def send_decision(self, campaign: LaunchedCampaign, subject: str, action: str) -> None:
         decision = self.caller.history.decide(campaign.slug, subject, action)
         reply = await self.caller.call_api(
-            "POST", f"/campaigns/{campaign.slug}/{subject}/{action}", {"reason": "a test of chaos"}
+            "POST",
+            f"/campaigns/{campaign.slug}/{subject}/{action}",
+            {"reason": "a test of chaos"},
+            timeout=SECONDS_TO_DECIDE,
         )
         if reply is not None:
             decision.outcome = "acknowledged" if reply.status_code == 204 else "refused"

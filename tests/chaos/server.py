@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from math import inf, nextafter
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from fastapi import FastAPI
@@ -47,6 +48,12 @@ def count_and_tell_if_due(every: int) -> bool:
         return number % every == 0
 
 
+def replace_function(module: ModuleType, name: str, replacement: Callable[..., Any]) -> None:
+    """Replace a function of a module, which must exist: otherwise the fault would be none."""
+    assert name in vars(module), f"{module.__name__} calls no {name}"
+    vars(module)[name] = replacement
+
+
 def drop_an_answer() -> None:
     """Acknowledge 1 of 500 answers without storing it."""
     store_answers = submission.store_answers_and_return_outcomes
@@ -62,12 +69,12 @@ def drop_an_answer() -> None:
             for place, answer in enumerate(answers)
         ]
 
-    vars(visit_requests)["store_answers"] = store_most_answers  # the name by which requests call it
+    replace_function(visit_requests, store_answers.__name__, store_most_answers)  # by that name, requests call it
 
 
 def ignore_cap() -> None:
     """Store answers about items that have all judgments; the database leases such items by `ignore_cap_sql`, too."""
-    answer_storage.refuse_hit_with_fully_judged_item = lambda *_: None
+    replace_function(answer_storage, "refuse_hit_with_fully_judged_item", lambda *_: None)
 
 
 def ignore_cap_sql(definition: str) -> str:

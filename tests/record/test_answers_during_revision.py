@@ -4,6 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from app.database.session import LOCK_NOT_AVAILABLE_CODE, sqlstate_of_error_or_empty
@@ -12,6 +13,7 @@ from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     create_running_campaign,
+    execute_sql,
     fetch_rows,
     fetch_value,
     submit_scores,
@@ -103,3 +105,61 @@ async def test_an_answer_of_an_annotator_who_is_left_out_does_not_count(engine):
         await submit_scores(engine, other, hits[1])
     assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 5
     assert await replay_is_clean(engine, campaign.slug)
+
+
+async def test_with_many_answers_missing_a_draft_is_not_switched_to_and_may_have_more_left_the_next_time(engine):
+    """No annotator could store an answer meanwhile."""
+    campaign = await create_running_campaign(engine, update_law="easl-aware", items=30)
+    people = [await create_annotator(engine, campaign, f"ann {k}") for k in range(5)]
+    hits = [await try_to_lease_hit(engine, who) for who in people]
+    async with revision_in_the_making(engine, campaign) as draft, engine.connect() as switching:
+        most = draft.max_answers_left
+        for who, hit in zip(people, hits, strict=True):
+            await submit_scores(engine, who, hit)
+        assert await revisions.apply_last_answers_and_try_switch_to_draft(switching, draft) is False
+        assert draft.failed_attempts == 1
+        assert draft.max_answers_left == 2 * most
+        assert await fetch_value(engine, "SELECT revision FROM campaigns") == 0
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 25
+    assert await replay_is_clean(engine, campaign.slug)
+
+
+async def test_a_draft_does_not_replace_a_revision_that_came_before_it(engine):
+    campaign = await create_running_campaign(engine)
+    with pytest.raises(RuntimeError, match="another process has made revision 1"):
+        async with revision_in_the_making(engine, campaign):
+            await execute_sql(engine, "UPDATE campaigns SET revision = 1")
+
+
+async def test_another_problem_than_a_wait_for_a_lock_ends_a_revision(engine):
+    campaign = await create_running_campaign(engine)
+    async with revision_in_the_making(engine, campaign) as draft, engine.connect() as connection:
+        failing = connection.execute(text("SELECT 1 / 0"))
+        with pytest.raises(DBAPIError, match="division by zero"):
+            await revisions.try_locking_work_with_timeout(failing, draft)
+        assert draft.failed_attempts == 0
+
+
+async def test_a_process_makes_a_revision_with_connections_of_its_own(engine, database_url):
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
+    who = await fetch_value(engine, "SELECT annotator_id FROM responses")
+    async with engine.begin() as connection:
+        await revisions.store_decision_and_return_number(
+            connection, campaign, "exclude", "annotator", who, reason="bot", actor="ada", now=NOW
+        )
+    await revisions.make_revision_at_url(database_url, campaign.id, NOW)
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 0
+    assert await fetch_value(engine, "SELECT revision FROM campaigns") == 1
+
+
+async def test_a_revision_can_be_made_from_the_same_answers(engine):
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
+    before = await fetch_rows(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
+    await revisions.make_revision_from_same_answers(engine, campaign.id, now=NOW)
+    assert await fetch_value(engine, "SELECT revision FROM campaigns") == 1
+    after = await fetch_rows(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
+    assert after == before

@@ -4,6 +4,8 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from app.database.bulk import open_snapshot
+from app.errors import Conflict
+from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
 from app.record.replay import verify_by_replay_or_refuse
 from app.record.revisions import store_decision_and_return_number
 from tests.annotation.hits.campaigns import (
@@ -84,3 +86,28 @@ async def test_a_campaign_is_deleted_with_its_answers_and_decisions_and_others_s
     assert await counts(engine) == {"annotators": 2, "assignments": 2, "hits": 2, "responses": 2, "decisions": 0}
     assert await fetch_rows(engine, "SELECT DISTINCT campaign_id FROM posteriors") == [(other.id,)]
     assert await is_verified(engine, other)
+
+
+@pytest.mark.parametrize("state", ["prepared", "sending", "unknown"])
+async def test_a_campaign_that_owes_money_is_not_deleted_and_one_that_has_paid_is(engine, state):
+    campaign = await answered(engine, "Ann")
+    await execute_sql(
+        engine,
+        "INSERT INTO payment_accounts (campaign_id, platform, currency, budget, hook_key, send_through, connected_by, "
+        "connected_at) SELECT id, 'prolific', 'GBP', 1000, 'key', 1, 'ada', now() FROM campaigns",
+    )
+    await execute_sql(
+        engine,
+        "INSERT INTO payments (campaign_id, annotator_id, submission, study, amount, currency, reason, request_key, "
+        "line, created_by, created_at, state) "
+        "SELECT campaign_id, id, 's1', 'study', 425, 'GBP', '', 'list', 1, 'ada', now(), :state FROM annotators",
+        state=state,
+    )
+    async with engine.begin() as connection:
+        with pytest.raises(Conflict) as refused:
+            await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
+    assert refused.value.code == "payments_unsettled"
+    await execute_sql(engine, "UPDATE payments SET state = 'sent'")
+    async with engine.begin() as connection:
+        await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 0

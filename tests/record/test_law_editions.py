@@ -116,3 +116,15 @@ async def test_of_two_moves_at_once_one_is_made_and_logged(engine):
     assert refusal.code == "newest_edition"
     logged = "SELECT count(*) FROM audit_log WHERE action = 'answers.recomputed' AND campaign_id = :id"
     assert await fetch_value(engine, logged, id=campaign.id) == 1
+
+
+async def test_another_process_can_move_a_long_campaign(engine):
+    campaign = await create_older_campaign(engine, FIRST_EDITION_INITIAL_STATE)
+    await law_editions.recompute_under_newest_edition(engine, campaign.id, in_process=True, now=NOW)
+    assert await edition_and_mismatches(engine, campaign.slug) == (NEWEST_EDITION, [])
+
+
+async def test_a_campaign_can_be_moved_at_an_address(engine, database_url):
+    campaign = await create_older_campaign(engine, FIRST_EDITION_INITIAL_STATE)
+    await law_editions.make_revision_under_newest_edition_at_url(database_url, campaign.id, NOW)
+    assert await edition_and_mismatches(engine, campaign.slug) == (NEWEST_EDITION, [])

@@ -123,3 +123,47 @@ def test_durations_are_said_as_a_person_would(subtests):
     ):
         with subtests.test(hours=hours, words=words):
             assert format_hours_in_words(hours) == words
+
+
+def test_three_answers_in_ten_seconds_are_enough_for_a_rate_and_a_forecast():
+    assert recent_hit_count_and_hits_per_hour_or_none({1000: 3}, 60_000, 60_010) == (3, 720.0)
+    assert forecast_hours_to_completion_or_none(10, 5, (3, 2.0), HOUR) == 1.0
+    assert forecast_hours_to_completion_or_none(1, 5, (31, 2.0), HOUR) == 0.1
+
+
+def test_the_last_hour_begins_59_minutes_before_the_present_one():
+    counts = {940: 50, 941: 10, 1000: 20, 1001: 40}
+    assert recent_hit_count_and_hits_per_hour_or_none(counts, 940 * 60, 1000.5 * 60) == (30, 30 * 60 / 59.5)
+    assert recent_hit_count_and_hits_per_hour_or_none(counts, 941 * 60, 1000.5 * 60) == (30, 29 * 60 / 59.5)
+
+
+def test_a_bar_at_an_end_of_less_than_a_sixth_joins_its_neighbour():
+    for first, now, start_minute, count in (
+        (250, 3050, 0, 11),
+        (251, 3050, 5, 10),
+        (250, 3049, 0, 10),
+        (251, 3049, 5, 9),
+    ):
+        drawn = build_bars_of_hits_per_hour({4: 2, 50: 3}, first, now)
+        assert (drawn.start_minute, len(drawn.hits_per_hour)) == (start_minute, count)
+    merged = build_bars_of_hits_per_hour({4: 2, 50: 3}, 251, 3049)
+    assert merged.hits_per_hour == [21, 0, 0, 0, 0, 0, 0, 0, 31]
+
+
+def test_answers_of_minutes_that_are_not_shown_are_in_no_bar():
+    assert build_bars_of_hits_per_hour({99: 7, 100: 2, 101: 1, 102: 1, 103: 7}, 6000, 6150) == Pace(
+        100, 1, [120, 60, 120]
+    )
+
+
+def test_a_silence_is_said_in_hours_until_a_day_is_over():
+    assert text_on_time_without_answers_or_none({600: 1}, 600 + 24 * 60 - 1) == "no answer for 24 h"
+    assert text_on_time_without_answers_or_none({600: 1}, 600 + 24 * 60) == "no answer for a day or more"
+
+
+@pytest.mark.parametrize(
+    ("hours", "words"),
+    [(1 / 60, "1 min"), (1.5, "2 h"), (47.9, "48 h"), (48, "2 days"), (60, "2 days"), (61, "3 days")],
+)
+def test_durations_change_their_unit_at_an_hour_and_a_half_and_two_days(hours, words):
+    assert format_hours_in_words(hours) == words

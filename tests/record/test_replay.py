@@ -240,3 +240,48 @@ def test_what_is_no_number_is_never_a_matter_of_rounding():
     stored, replayed = np.array([np.nan, 1.0, 1.0]), np.array([-np.nan, 1.0 + 1e-15, 1.1])
     count, beyond_rounding, _ = replay.count_and_list_differing_posteriors({"score": stored}, {"score": replayed})
     assert (count, beyond_rounding) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("mismatches", "beyond_rounding", "checks", "is_clean", "is_rounding"),
+    [
+        (0, 0, 0, True, False),
+        (1, 0, 0, False, True),
+        (3, 0, 0, False, True),
+        (3, 1, 0, False, False),
+        (3, 0, 1, False, False),
+        (0, 0, 1, False, False),
+    ],
+)
+def test_a_verification_is_clean_or_differs_by_rounding_alone_or_by_more(
+    mismatches, beyond_rounding, checks, is_clean, is_rounding
+):
+    verification = Verification(4, 12, mismatches, [], checks, beyond_rounding)
+    assert verification.has_no_mismatches is is_clean
+    assert verification.has_only_rounding_mismatches is is_rounding
+
+
+@pytest.mark.parametrize(
+    ("stored", "replayed", "pair"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], None),
+        ([1.0, 2.0], [1.0, 3.0], (2.0, 3.0)),
+        ([1.0, 2.0], [1.0 + 1e-15, 3.0], (2.0, 3.0)),
+        ([1.0, 2.0], [1.0 + 1e-15, 2.0 + 1e-15], (1.0, 1.0 + 1e-15)),
+        ([[1.0], [2.0, 4.0]], [[1.0], [2.0, 5.0]], (4.0, 5.0)),
+        ([np.nan, 2.0], [np.nan, 2.0], None),
+        ((), (), None),
+    ],
+)
+def test_of_a_state_of_a_law_the_first_number_that_differs_is_told_and_one_beyond_rounding_first(
+    stored, replayed, pair
+):
+    assert replay.first_differing_pair_or_none(stored, replayed) == pair
+
+
+def test_numbers_that_are_missing_at_the_end_of_a_state_differ_from_any():
+    for stored, replayed in (([1.0], [1.0, 2.0]), ([1.0, 2.0], [1.0])):
+        pair = replay.first_differing_pair_or_none(stored, replayed)
+        assert pair is not None
+        assert [math.isnan(number) for number in pair] == [len(stored) == 1, len(replayed) == 1]
+        assert 2.0 in pair

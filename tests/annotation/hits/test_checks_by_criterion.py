@@ -4,14 +4,21 @@ import re
 
 import pytest
 
-from app.annotation.hits import undo
+from app.annotation.hits import gold_feedback, undo
 from app.campaigns import settings_edits
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion
 from app.errors import Conflict, Invalid
 from app.quality import checks
 from app.record.campaign import load_campaign_by_slug_or_refuse
-from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_rows, fetch_value, try_to_lease_hit
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    fetch_rows,
+    fetch_value,
+    find_or_lease_next_hit,
+    try_to_lease_hit,
+)
 from tests.annotation.hits.criteria import criteria_settings, submit_by_criterion
 from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import apply_action, create_draft, create_launched_campaign, import_items, replay_is_clean
@@ -217,3 +224,15 @@ async def test_the_page_of_checks_counts_the_given_answers_by_each_criterion(res
     assert re.findall(r'<span class="aside">(\w+)</span>', row) == ["adequacy", "fluency"]
     shown = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
     assert "adequacy: 75; fluency: 90" in shown
+
+
+async def test_feedback_is_on_the_criteria_that_expect_an_answer(engine):
+    campaign = await with_checks(engine, ITEMS + "g1,to walk,gold,,,20\n", gold_feedback=True)
+    me = await create_annotator(engine, campaign)
+    hit, _ = await answer_until_check(engine, me, {"g1": (10.0, 90.0)})
+    assignment = (await find_or_lease_next_hit(engine, me)).assignment
+    async with borrow_autocommit_driver(engine) as connection:
+        found = await gold_feedback.load_gold_feedback_or_none(connection, assignment, hit.id)
+    assert found is not None
+    assert [criterion.name for criterion in found.by_criterion] == ["fluency"]
+    assert not found.is_as_expected

@@ -9,6 +9,7 @@ from app.analysis.agreement_table import AGREEMENT_TABLE
 from app.analysis.load_answers import load_campaign_answers
 from app.analysis.result_types import Options
 from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict
@@ -17,6 +18,7 @@ from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     create_running_campaign,
+    execute_sql,
     fetch_rows,
     fetch_value,
     find_or_lease_next_hit,
@@ -182,3 +184,15 @@ async def test_agreement_of_preferences_is_also_estimated_on_the_set_alone(engin
         table = AGREEMENT_TABLE.fit(await load_campaign_answers(connection, row.criteria[0]), Options())
     pairs = {row[0]: row for row in table.rows}
     assert pairs["pair_agreement_fixed_set"][[column.name for column in table.columns].index("pairs")] == 3
+
+
+async def test_a_hit_is_the_last_if_it_completes_the_set_and_all_other_items_have_their_judgments(engine):
+    campaign = await create_running_campaign(engine, **SETTINGS)
+    await execute_sql(engine, "UPDATE posteriors SET judgments = 3 WHERE NOT subject = ANY('{3,7,8,9}')")
+    cache, me = PosteriorCache(), await create_annotator(engine, campaign)
+    are_last = []
+    for _ in range(2):
+        next_hit = await find_or_lease_next_hit(engine, me, cache=cache)
+        are_last.append(is_last_hit_as_far_as_known(cache, next_hit))
+        await submit_scores(engine, me, next_hit.hit)
+    assert are_last == [False, True]

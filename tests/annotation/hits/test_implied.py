@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.annotation.hits import draw_context
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.session import create_engine
 from app.inference.preferences.implied_pairs import Implications
@@ -160,3 +161,31 @@ async def test_who_has_answered_all_pairs_is_not_asked_to_wait(engine, items):
     assert (
         len((await try_to_lease_hit(engine, await create_annotator(engine, campaign, "bob"), cache=cache)).items) == 2
     )
+
+
+async def test_an_own_answer_that_was_missed_is_read_again_with_all_others(engine):
+    """Of two answers at once, the one with the higher number may be stored first."""
+    campaign = await create_pairwise_campaign(engine)
+    me, cache = await create_annotator(engine, campaign), PosteriorCache()
+    await judge(engine, me, cache, hits=3)
+    hit = await try_to_lease_hit(engine, me, cache=cache)
+    (annotator, history), *others = cache.indexes[campaign.id].own_answers.items()
+    assert (history.answer_count, others) == (3, [])
+    history.last_seq += 1000  # as if such an answer had come first
+    await submit_scores(engine, me, hit, scores=places(hit.items))
+    await try_to_lease_hit(engine, me, cache=cache)
+    read = cache.indexes[campaign.id].own_answers[annotator]
+    assert (read.answer_count, read.last_seq) == (4, await fetch_value(engine, "SELECT max(seq) FROM responses"))
+
+
+async def test_many_own_answers_are_read_in_a_thread_and_imply_the_same(engine, monkeypatch):
+    campaign = await create_pairwise_campaign(engine, percent=1, items=5)
+    me = await create_annotator(engine, campaign)
+    await judge(engine, me, PosteriorCache(), hits=3)
+    monkeypatch.setattr(draw_context, "MAX_ANSWERS_ON_EVENT_LOOP", 0)
+    assert await judge(engine, me, PosteriorCache()) == "seen_all"
+    known = Implications()
+    for who, (first, second), given in await answers_of(engine, campaign):
+        anyway = mask_of_implied_pairs_asked_anyway(campaign.seed, who, first, [second], 1).item()
+        outcome = 1 if given[0] < given[1] else -1
+        assert known.add_outcome_and_return_implied_or_none(first, second, outcome) is None or anyway

@@ -200,6 +200,7 @@ async def test_what_an_abandoned_hit_holds_is_not_planned_beyond_the_wanted_numb
     await submit_scores(engine, ann, await try_to_lease_hit(engine, ann, cache=cache), now=NOW + timedelta(seconds=5))
     late = NOW + timedelta(minutes=10)
     assert (await find_or_lease_next_hit(engine, ann, now=late, cache=cache)).reason == "wait"
+    assert await fetch_value(engine, "SELECT iteration FROM campaigns") == 0
     await expire_leases(engine)
     assert sorted((await try_to_lease_hit(engine, ann, now=late, cache=cache)).items) == sorted(held.items)
 
@@ -220,3 +221,16 @@ async def test_what_is_left_of_a_place_gets_companions(engine):
     assert left in hit.items
     assert len(hit.items) == 4
     assert not set(hit.items) & set(full)
+
+
+async def test_a_place_whose_only_item_left_can_be_compared_with_no_other_is_not_leased(engine):
+    campaign = await create_running_campaign(
+        engine, items=2, design="pairwise", judgments_per_item=2, selection="iterations"
+    )
+    first, other = [await create_annotator(engine, campaign, name) for name in ("first", "other")]
+    await try_to_lease_hit(engine, first)
+    await expire_leases(engine)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE posteriors SET judgments = 2 WHERE subject = 0"))
+    assert (await find_or_lease_next_hit(engine, other)).reason == "all_done"
+    assert await fetch_value(engine, "SELECT iteration FROM campaigns") == 0

@@ -172,3 +172,16 @@ def test_what_many_open_hits_hold_is_known_for_a_second_and_what_few_hold_not_at
     many, few = [OpenHits(range(count), [], index, read_at=5.0) for count in (MANY_OPEN_HITS, MANY_OPEN_HITS - 1)]
     assert [many.is_fresh(now) for now in (5.0, 5.9, 6.0, 7.0)] == [True, True, False, False]
     assert not few.is_fresh(5.0)
+
+
+async def test_a_process_counts_the_hits_that_it_leases_until_it_reads_the_open_ones_again(engine):
+    campaign, cache = await crowded(engine, free=20), PosteriorCache(clock=lambda: 100.0)
+    hits = [
+        await try_to_lease_hit(engine, await create_annotator(engine, campaign, name), cache=cache)
+        for name in ("first", "second")
+    ]
+    (copy,) = cache.indexes.values()
+    assert copy.open_hits is not None
+    held_here = [item for hit in hits for item in hit.items]
+    assert [copy.open_hits.leases[item] for item in held_here] == [1] * 10
+    assert len(copy.open_hits.leading) == MANY_OPEN_HITS + 2

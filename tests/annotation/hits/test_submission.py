@@ -287,3 +287,13 @@ async def test_an_answer_in_time_is_taken_although_the_campaign_was_finished_by_
     async with engine.begin() as connection:
         await change_campaign_status_or_refuse(connection, campaign.slug, "finish", now=NOW)
     assert not (await submit_scores(engine, me, hit)).repeated
+
+
+async def test_a_late_answer_that_the_design_refuses_is_not_stored(engine):
+    campaign = await create_running_campaign(engine)
+    hit = await try_to_lease_hit(engine, me := await create_annotator(engine, campaign))
+    await expire_leases(engine)
+    with pytest.raises(Invalid):
+        await submit_scores(engine, me, hit, scores=[101.0] * 5)
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0
+    assert not (await submit_scores(engine, me, hit)).repeated
