@@ -1,6 +1,7 @@
-"""Processor time of a viewer of a dashboard while nothing happens: `python -m benchmarks.idle_dashboard [--hits N]`.
+"""Measure the processor time of an open dashboard while no answers arrive: `python -m benchmarks.idle_dashboard [--hits
+N]`.
 
-One PostgreSQL, and this process in the place of the server, which streams the states of one campaign to one viewer.
+There is one PostgreSQL. This process takes the role of the server and streams the states of one campaign to one viewer.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from app.database.session import create_engine
 from app.imports.items import import_items_and_return_receipt
 from app.imports.responses_import import import_responses_of_file_and_return_receipt
 from benchmarks.large import items_file, results_file
-from benchmarks.results_import import database_processor_seconds, own_processor_seconds
+from benchmarks.results_import import processor_seconds_of_descendants, processor_seconds_of_this_process
 
 ITEMS = 1_000
 
@@ -32,7 +33,8 @@ async def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-async def watch(url: str, hits: int, seconds: int) -> None:
+async def measure_idle_stream(url: str, hits: int, seconds: int) -> None:
+    """Print the processor time per second that a connected dashboard costs after all answers are read."""
     engine = create_engine(url, pool_size=4)
     now = datetime.now(UTC)
     settings = CampaignSettings(name="Watched", question="How much?", judgments_per_item=10_000)
@@ -52,12 +54,15 @@ async def watch(url: str, hits: int, seconds: int) -> None:
             if state is not None and not state.unread_answers:
                 break
         await asyncio.sleep(5)
-        own, database = own_processor_seconds(), database_processor_seconds()
+        own_seconds, database_seconds = processor_seconds_of_this_process(), processor_seconds_of_descendants()
         await asyncio.sleep(seconds)
-        own, database = own_processor_seconds() - own, database_processor_seconds() - database
+        own_seconds, database_seconds = (
+            processor_seconds_of_this_process() - own_seconds,
+            processor_seconds_of_descendants() - database_seconds,
+        )
     print(
-        f"{hits:,} HITs of 5: {1000 * own / seconds:.1f} ms of the server and {1000 * database / seconds:.1f} ms of "
-        "PostgreSQL a second"
+        f"{hits:,} HITs of 5: {1000 * own_seconds / seconds:.1f} ms of the server and "
+        f"{1000 * database_seconds / seconds:.1f} ms of PostgreSQL a second"
     )
     await dashboards.stop()
     await engine.dispose()
@@ -73,7 +78,7 @@ def main() -> None:
         embedded.run_postgres_and_yield_url(Path(directory)) as url,
     ):
         upgrade_schema(url)
-        asyncio.run(watch(url, options.hits, options.seconds))
+        asyncio.run(measure_idle_stream(url, options.hits, options.seconds))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Processor time and memory of importing answers and exporting them: `python -m benchmarks.results_import [--hits N]`.
+"""Measure processor time and memory of importing and exporting answers: `python -m benchmarks.results_import [--hits
+N]`.
 
-One PostgreSQL, and this process in the place of the server. The first export comes directly after the import, the next
-one after that.
+There is one PostgreSQL. This process takes the role of the server. The first export follows the import directly; the
+next one repeats it.
 """
 
 import argparse
@@ -32,81 +33,90 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MB = 2**20
 
 
-def own_processor_seconds() -> float:
+def processor_seconds_of_this_process() -> float:
+    """Return the processor time that this process has used."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 
 
-def database_processor_seconds() -> float:
-    """Processor time of all PostgreSQL processes below this one, also of those that ended."""
-    own, ticks = str(os.getpid()), 0
-    parents = {}
+def processor_seconds_of_descendants() -> float:
+    """Return the processor time of all processes below this one, including those that have ended: PostgreSQL."""
+    own_pid, ticks = str(os.getpid()), 0
+    parents_and_ticks = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        parents[path.parent.name] = fields[1], sum(map(int, fields[11:15]))
-    for number, (_, used) in parents.items():
-        ancestor = number
-        while ancestor in parents and ancestor != own:
-            ancestor = parents[ancestor][0]
-        ticks += used if ancestor == own and number != own else 0
+        parents_and_ticks[path.parent.name] = fields[1], sum(map(int, fields[11:15]))
+    for pid, (_, process_ticks) in parents_and_ticks.items():
+        ancestor = pid
+        while ancestor in parents_and_ticks and ancestor != own_pid:
+            ancestor = parents_and_ticks[ancestor][0]
+        ticks += process_ticks if ancestor == own_pid and pid != own_pid else 0
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-class Measurement:
-    """One line of the table, from the beginning to the end of a `with` block."""
+class MeasuredRow:
+    """A `with` block that prints its costs as a table row."""
 
-    def __init__(self, what: str, count: int) -> None:
-        self.what, self.count = what, count
+    def __init__(self, title: str, count: int) -> None:
+        self.title, self.count = title, count
 
     def __enter__(self) -> None:
-        self.wall, self.own, self.database = time.perf_counter(), own_processor_seconds(), database_processor_seconds()
+        self.wall_before, self.own_before, self.database_before = (
+            time.perf_counter(),
+            processor_seconds_of_this_process(),
+            processor_seconds_of_descendants(),
+        )
 
     def __exit__(self, *_: object) -> None:
-        own, database = own_processor_seconds() - self.own, database_processor_seconds() - self.database
-        wall = time.perf_counter() - self.wall
+        own, database = (
+            processor_seconds_of_this_process() - self.own_before,
+            processor_seconds_of_descendants() - self.database_before,
+        )
+        wall = time.perf_counter() - self.wall_before
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         rate = self.count / (own + database)
-        print(f"| {self.what} | {own:.1f} | {database:.1f} | {wall:.1f} | {rate:,.0f} | {peak:.0f} |", flush=True)
+        print(f"| {self.title} | {own:.1f} | {database:.1f} | {wall:.1f} | {rate:,.0f} | {peak:.0f} |", flush=True)
 
 
 async def export_responses(engine: AsyncEngine, slug: str) -> None:
+    """Read an export of all answers to its end."""
     file = await open_export_or_refuse(engine, slug, "responses")
     async for _ in file.chunks:
         pass
 
 
-async def measure(engine: AsyncEngine, item_count: int, hit_count: int, law: str) -> None:
+async def measure_import_and_exports(engine: AsyncEngine, item_count: int, hit_count: int, law: str) -> None:
     settings = CampaignSettings(name="Large", question="How much?", judgments_per_item=10_000, update_law=law)
     async with engine.begin() as connection:
         campaign = await create_draft_campaign_or_refuse(connection, settings, now=NOW)
-    with Measurement(f"import of {item_count:,} items", item_count):
+    with MeasuredRow(f"import of {item_count:,} items", item_count):
         async with engine.begin() as connection:
             await import_items_and_return_receipt(
                 connection, campaign.slug, io.BytesIO(items_file(item_count)), "items.csv", max_mb=512
             )
-    with Measurement(f"launch of {item_count:,} items", item_count):
+    with MeasuredRow(f"launch of {item_count:,} items", item_count):
         async with engine.begin() as connection:
             await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
     results = io.BytesIO(results_file(hit_count, item_count, np.random.default_rng(1), "s"))
-    with Measurement(f"import of {hit_count:,} HITs of 5, {law}", hit_count):
+    with MeasuredRow(f"import of {hit_count:,} HITs of 5, {law}", hit_count):
         await import_responses_of_file_and_return_receipt(
             engine, campaign.slug, results, "results.csv", now=NOW, max_mb=512
         )
     for which in ("first", "next"):
-        with Measurement(f"{which} export of the answers", hit_count):
+        with MeasuredRow(f"{which} export of the answers", hit_count):
             await export_responses(engine, campaign.slug)
     async with engine.connect() as connection:
-        known = await connection.scalar(text("SELECT reltuples FROM pg_class WHERE oid = 'responses'::regclass"))
-    print(f"\nThe planner knows of {known:,.0f} responses.\n", flush=True)
+        row_estimate = await connection.scalar(text("SELECT reltuples FROM pg_class WHERE oid = 'responses'::regclass"))
+    print(f"\nThe planner knows of {row_estimate:,.0f} responses.\n", flush=True)
 
 
-async def run(url: str, options: argparse.Namespace) -> None:
+async def measure_with_engine(url: str, options: argparse.Namespace) -> None:
     engine = create_engine(url, pool_size=4)
     try:
-        await measure(engine, options.items, options.hits, options.law)
+        await measure_import_and_exports(engine, options.items, options.hits, options.law)
     finally:
         await engine.dispose()
 
@@ -123,7 +133,7 @@ def main() -> None:
         embedded.run_postgres_and_yield_url(Path(directory)) as url,
     ):
         upgrade_schema(url)
-        asyncio.run(run(url, options))
+        asyncio.run(measure_with_engine(url, options))
 
 
 if __name__ == "__main__":
