@@ -18,9 +18,9 @@ import numpy as np
 
 from app.database import embedded
 from app.database.migrate import upgrade_schema
-from benchmarks.exclusions import answered
-from benchmarks.large import working
-from benchmarks.serving import server
+from benchmarks.exclusions import store_answers_of_others
+from benchmarks.large import create_campaign_without_end
+from benchmarks.serving import run_server
 
 PATHS_BY_PAGE = {
     "annotators": "annotators",
@@ -59,9 +59,9 @@ def main() -> None:
         embedded.run_postgres_and_yield_url(Path(directory)) as url,
     ):
         upgrade_schema(url)
-        with server(url, options.port, 1):
-            task = asyncio.run(working(url, options.port, items=options.items))
-            asyncio.run(answered(url, task.slug, options.answers, options.items))
+        with run_server(url, options.port, 1):
+            task = asyncio.run(create_campaign_without_end(url, options.port, items=options.items))
+            asyncio.run(store_answers_of_others(url, task.slug, options.answers, options.items))
             client = log_in(url, f"http://127.0.0.1:{options.port}")
             print("| page | first, s | then, s (median) |\n|---|---|---|", flush=True)
             for name, path in PATHS_BY_PAGE.items():

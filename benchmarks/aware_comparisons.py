@@ -27,7 +27,7 @@ from app.inference.ground.metrics import spearman
 from app.inference.online import trueskill, trueskill_aware
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.preferences import aware_bradley_terry, bradley_terry
-from benchmarks.annotator_aware import band, gain
+from benchmarks.annotator_aware import format_band, format_gain
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
@@ -200,10 +200,10 @@ def print_method_table(name: str, results: dict[tuple[float, int], list[MethodFi
     print("|---|---|---|---|---|---|---|---|---|")
     for (share, per_item), figures in results.items():
         columns = np.array(figures).T
-        bands = " | ".join(band(column) for column in columns[:3])
+        bands = " | ".join(format_band(column) for column in columns[:3])
         alarms = "" if share == 0 else f"{columns[4].mean():.0%}"
         print(
-            f"| {share:.0%} | {per_item} | {bands} | {gain(columns[2] - columns[0])} "
+            f"| {share:.0%} | {per_item} | {bands} | {format_gain(columns[2] - columns[0])} "
             f"| {columns[3].mean():.1%} | {alarms} |",
             flush=True,
         )
@@ -269,9 +269,10 @@ def print_law_table(runs: int) -> None:
     for share in RANDOM_SHARES:
         for per_item in BUDGETS:
             correlations = np.array([spearman_of_laws(per_item, share, seed) for seed in range(runs)])
-            bands = " | ".join(band(column) for column in correlations.T)
+            bands = " | ".join(format_band(column) for column in correlations.T)
             print(
-                f"| {share:.0%} | {per_item} | {bands} | {gain(correlations[:, 1] - correlations[:, 0])} |", flush=True
+                f"| {share:.0%} | {per_item} | {bands} | {format_gain(correlations[:, 1] - correlations[:, 0])} |",
+                flush=True,
             )
 
 

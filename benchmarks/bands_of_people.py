@@ -30,7 +30,7 @@ from app.inference.ground.arrays import Array
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.simulation.annotators import POPULATIONS, HabitAnnotators
-from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.annotator_aware import make_process_pool
 
 ARMS = ("da", "ra", "easl")
 CHECKPOINTS = (1, 3, 10)
@@ -132,7 +132,7 @@ def main() -> None:
     experiments = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     print("| arm | annotators | judgments per item | Spearman | apart | error | held | by a bootstrap |")
     print("|---|---|---|---|---|---|---|---|")
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         for row in ROWS:
             figures = list(pool.map(partial(measure_experiment, row), range(experiments)))
             for checkpoint in range(len(CHECKPOINTS)):

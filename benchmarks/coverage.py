@@ -26,7 +26,7 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.inference.preferences import elo
 from app.inference.ratings import annotator_aware, direct_assessment
 from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
-from benchmarks.annotator_aware import ANNOTATORS, ITEMS, Crowd, N, a_process_per_core
+from benchmarks.annotator_aware import ANNOTATORS, ITEMS, ITEMS_PER_HIT, Crowd, make_process_pool
 
 CROWDS = {
     "all alike": (Crowd(0.0, 0.0, 0.15, 0.0), 0.0),
@@ -80,14 +80,14 @@ class Judgments(NamedTuple):
 def simulate_judgments(annotators_of_crowd: CrowdAnnotators, per_item: int, rng: np.random.Generator) -> Judgments:
     """Simulate a campaign in which all items get the same number of judgments."""
     seen_counts = np.zeros((ANNOTATORS, ITEMS), np.intp)
-    items_of_hits = np.concatenate([rng.permutation(ITEMS) for _ in range(per_item)]).reshape(-1, N)
+    items_of_hits = np.concatenate([rng.permutation(ITEMS) for _ in range(per_item)]).reshape(-1, ITEMS_PER_HIT)
     annotator_of_hit = np.zeros(len(items_of_hits), np.intp)
     for hit, items in enumerate(items_of_hits):
         annotator_of_hit[hit] = min(rng.permutation(ANNOTATORS).tolist(), key=lambda j: seen_counts[j, items].sum())
         seen_counts[annotator_of_hit[hit], items] += 1
-    items, annotators = items_of_hits.ravel(), np.repeat(annotator_of_hit, N)
+    items, annotators = items_of_hits.ravel(), np.repeat(annotator_of_hit, ITEMS_PER_HIT)
     return Judgments(
-        np.repeat(np.arange(len(items_of_hits)), N),
+        np.repeat(np.arange(len(items_of_hits)), ITEMS_PER_HIT),
         items,
         annotators,
         annotators_of_crowd.draw_scores(items, annotators, rng),
@@ -116,9 +116,13 @@ def law_posterior_interval(name: str, judgments: Judgments) -> tuple[Array, Arra
     beliefs = ONLINE_LAWS[name].initial_beliefs(
         [np.full(ITEMS, number) for number in family.default_prior], LawParameters()
     )
-    columns = (judgments.annotators[::N], judgments.items.reshape(-1, N), judgments.scores.reshape(-1, N))
+    columns = (
+        judgments.annotators[::ITEMS_PER_HIT],
+        judgments.items.reshape(-1, ITEMS_PER_HIT),
+        judgments.scores.reshape(-1, ITEMS_PER_HIT),
+    )
     beliefs.apply_hits(
-        [AnsweredHit(*coverage_row) for coverage_row in zip(*(column.tolist() for column in columns), strict=True)]
+        [AnsweredHit(*hit_values) for hit_values in zip(*(column.tolist() for column in columns), strict=True)]
     )
     return family.interval(*beliefs.state)
 
@@ -226,7 +230,7 @@ def format_cell(rows: list[CoverageRow]) -> str:
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         for name, (crowd, random_share) in CROWDS.items():
             title = f"{ITEMS} items, {ANNOTATORS} annotators, {name}"
             print_coverage_table(

@@ -25,7 +25,7 @@ from app.inference.preferences.aware_bradley_terry_draws import fit_with_sampled
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.annotator_aware import make_process_pool
 from benchmarks.aware_comparisons import (
     ANNOTATORS,
     BUDGETS,
@@ -172,7 +172,7 @@ def main(runs: int) -> None:
     print(f"{ITEMS} items, {ANNOTATORS} annotators, {runs} runs\n")
     columns = ("pairs", "spread", "answer at random", "comparisons per item", *Coverage._fields, "lowest run")
     print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         for name, simulate_run in list_rows():
             coverages = np.array(list(pool.map(simulate_run, range(runs))))
             means = " | ".join(f"{figure:.3f}" for figure in coverages.mean(axis=0))

@@ -20,7 +20,7 @@ from app.inference.preferences import best_worst_counts, bradley_terry, expected
 from app.inference.ratings import geometric_mean
 from app.inference.systems import graded_response
 from benchmarks import coverage
-from benchmarks.annotator_aware import Crowd, a_process_per_core
+from benchmarks.annotator_aware import Crowd, make_process_pool
 from benchmarks.coverage import CROWDS, Z95, CoverageRow, print_coverage_table
 
 ITEMS, ANNOTATORS, SYSTEMS, SEGMENTS = 50, 30, 10, 100
@@ -250,7 +250,7 @@ def coverage_by_interval(crowd: Crowd, random_share: float, per_item: int, seed:
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         for name, (crowd, random_share) in CROWDS.items():
             title = f"{ITEMS} items, {ANNOTATORS} annotators, {name}"
             print_coverage_table(

@@ -34,7 +34,7 @@ from app.selection.registry import SELECTION_RULES
 from app.selection.rule import Counts, SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population, SimulatedAnnotators
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.annotator_aware import make_process_pool
 from benchmarks.forecasts import add_answers
 from benchmarks.goals import MLQE, load_mlqe_scores, make_replayed_study
 from benchmarks.stopping import GOAL_SETTINGS, expected_answers
@@ -278,7 +278,7 @@ def print_tables(runs: int, pool: ProcessPoolExecutor) -> None:
 
 
 def main() -> None:
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         print_tables(int(sys.argv[1]) if len(sys.argv) > 1 else 20, pool)
 
 

@@ -30,7 +30,7 @@ from app.planning.forecast import DEFAULT_FORECAST_RUNS
 from app.planning.goal_simulation import MAX_NEW_JUDGMENTS_PER_ITEM, UNLIMITED_JUDGMENTS, forecast_goal
 from app.simulation.annotators import HabitAnnotators, Population
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.annotator_aware import make_process_pool
 from benchmarks.unsaved_campaign import make_unsaved_campaign
 
 ITEMS, ITEMS_PER_HIT = 25, 5
@@ -197,7 +197,7 @@ def main() -> None:
     )
     print("| law | at random | judgments before | goal | within | below | above | needed per item | plan / needed |")
     print("|---|---|---|---|---|---|---|---|---|")
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         for row in rows:
             print(
                 format_table_row(row, list(pool.map(partial(forecast_and_run_campaign, row), range(campaigns)))),

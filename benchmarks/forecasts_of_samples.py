@@ -20,7 +20,7 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.planning.forecast import DEFAULT_POPULATION
 from app.planning.goal_simulation import UNLIMITED_JUDGMENTS, forecast_goal
 from app.simulation.annotators import POPULATIONS
-from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.annotator_aware import make_process_pool
 from benchmarks.unsaved_campaign import make_unsaved_campaign
 
 ITEMS, RUNS = 2_000, 5
@@ -83,7 +83,7 @@ def main() -> None:
     print(f"{forecasts} forecasts each, of {RUNS} runs\n")
     print("| goal | items simulated | judgments per item | seconds a run |")
     print("|---|---|---|---|")
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         for row in ROWS:
             median, low, high, seconds = np.mean(
                 list(pool.map(partial(forecast_judgments_per_item, row), range(forecasts))), axis=0

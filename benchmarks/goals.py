@@ -43,7 +43,7 @@ from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population, ReplayedAnnotators, SimulatedAnnotators
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import a_process_per_core, judgments
+from benchmarks.annotator_aware import load_judgment_rows, make_process_pool
 from benchmarks.people_of_mlqe import read_lists
 
 ITEMS, ANNOTATORS, ITEMS_PER_HIT, TOP_ITEMS, MAX_JUDGMENTS_PER_ITEM = 150, 30, 5, 15, 10
@@ -116,7 +116,7 @@ def make_annotators_with_habits(random_share: float, rng: np.random.Generator) -
 def load_mlqe_scores(languages: str) -> list[list[float]]:
     """Return the scores of each sentence of an MLQE language pair, 0 to 1."""
     scores: dict[str, list[float]] = defaultdict(list)
-    for row in judgments("mlqe"):
+    for row in load_judgment_rows("mlqe"):
         if row["languages"] == languages:
             scores[row["item"]].append(float(row["score"]) / 100)
     return list(scores.values())
@@ -125,7 +125,7 @@ def load_mlqe_scores(languages: str) -> list[list[float]]:
 def load_rankme_magnitudes(criterion: str) -> list[list[float]]:
     """Return the magnitude-estimation scores of each RankME output, clipped to 0 to 1."""
     scores: dict[str, list[float]] = defaultdict(list)
-    for row in judgments("rankme"):
+    for row in load_judgment_rows("rankme"):
         if row["criterion"] == criterion and "likert" not in row["arm"]:
             scores[row["item"]].append(min(float(row["score"]) / 100, 1.0))
     return list(scores.values())
@@ -279,7 +279,7 @@ def main(runs: int, folder: Path | None, tables: Sequence[str]) -> None:
     ]
     aware_rows = [("best", "easl", "easl"), ("scores", "easl-aware", "easl"), ("best", "easl-aware", "easl")]
     threshold_rows = [("threshold", "easl", "easl")]
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         all_runs = Runs(runs, pool)
         if "threshold" in tables:
             all_runs.print_table(

@@ -27,8 +27,8 @@ import uvloop
 
 from app.database import embedded
 from app.database.migrate import upgrade_schema
-from benchmarks.large import MB, memory, server_processes
-from benchmarks.serving import Task, prepare, server
+from benchmarks.large import MB, list_server_processes, resident_bytes
+from benchmarks.serving import LoadTask, create_load_task, run_server
 
 CONNECTIONS = 16
 ADDRESSES = 4096
@@ -51,7 +51,7 @@ def long_name(rng: Random, size: int = 8000) -> str:
     return "".join(rng.choices("abcdefghij-", k=size))
 
 
-def iterate_malicious_requests(task: Task, rng: Random) -> Iterator[MaliciousRequest]:
+def iterate_malicious_requests(task: LoadTask, rng: Random) -> Iterator[MaliciousRequest]:
     """Yield different malicious requests without end."""
     link = f"/link/{task.link_key}"
     for k in count():
@@ -76,7 +76,7 @@ def iterate_malicious_requests(task: Task, rng: Random) -> Iterator[MaliciousReq
         yield MaliciousRequest("GET", "/", header=f"{name[:200]}: {token}\r\n" * rng.choice((1, 3, 90)))
 
 
-async def send_requests(task: Task, seed: int, sent_count: "Synchronized[int]", max_requests: int) -> None:
+async def send_requests(task: LoadTask, seed: int, sent_count: "Synchronized[int]", max_requests: int) -> None:
     """Send requests, reconnecting as needed, until all connections together have sent `most` of them."""
     rng = Random(seed)
     reader, writer = await asyncio.open_connection("127.0.0.1", task.port)
@@ -109,7 +109,7 @@ async def is_open_after_reply(reader: asyncio.StreamReader) -> bool:
     return b"connection: close" not in head.lower()
 
 
-def send_requests_on_all_connections(task: Task, sent_count: "Synchronized[int]", max_requests: int) -> None:
+def send_requests_on_all_connections(task: LoadTask, sent_count: "Synchronized[int]", max_requests: int) -> None:
     """Send requests on all connections, in a new process."""
 
     async def all_connections() -> None:
@@ -159,19 +159,19 @@ def main() -> None:
         embedded.run_postgres_and_yield_url(Path(directory)) as url,
     ):
         upgrade_schema(url)
-        with server(url, options.port, 1):
-            task = asyncio.run(prepare(url, options.port, items=1000, way="page", clients=1, seconds=0))
-            processes = server_processes()
+        with run_server(url, options.port, 1):
+            task = asyncio.run(create_load_task(url, options.port, items=1000, way="page", clients=1, seconds=0))
+            processes = list_server_processes()
             spawn = multiprocessing.get_context("spawn")
             sent_count = spawn.Value("q", 0)
             sender = spawn.Process(target=send_requests_on_all_connections, args=(task, sent_count, options.requests))
             sender.start()
-            start, measurements = time.perf_counter(), [(0, sum(map(memory, processes)) / MB)]
+            start, measurements = time.perf_counter(), [(0, sum(map(resident_bytes, processes)) / MB)]
             print("| requests | MB | seconds |\n|---|---|---|")
             while sender.is_alive():
                 sender.join(0.2)
                 if sent_count.value - measurements[-1][0] >= options.requests / TABLE_ROWS or not sender.is_alive():
-                    measurements.append((sent_count.value, sum(map(memory, processes)) / MB))
+                    measurements.append((sent_count.value, sum(map(resident_bytes, processes)) / MB))
                     print(
                         f"| {measurements[-1][0]:,} | {measurements[-1][1]:.0f} | {time.perf_counter() - start:.0f} |",
                         flush=True,

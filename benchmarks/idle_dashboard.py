@@ -23,7 +23,7 @@ from app.database.migrate import upgrade_schema
 from app.database.session import create_engine
 from app.imports.items import import_items_and_return_receipt
 from app.imports.responses_import import import_responses_of_file_and_return_receipt
-from benchmarks.large import items_file, results_file
+from benchmarks.large import make_items_csv, make_results_csv
 from benchmarks.results_import import processor_seconds_of_descendants, processor_seconds_of_this_process
 
 ITEMS = 1_000
@@ -41,10 +41,10 @@ async def measure_idle_stream(url: str, hits: int, seconds: int) -> None:
     async with engine.begin() as connection:
         campaign = await create_draft_campaign_or_refuse(connection, settings, now=now)
         await import_items_and_return_receipt(
-            connection, campaign.slug, io.BytesIO(items_file(ITEMS)), "items.csv", max_mb=64
+            connection, campaign.slug, io.BytesIO(make_items_csv(ITEMS)), "items.csv", max_mb=64
         )
         await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=now)
-    results = io.BytesIO(results_file(hits, ITEMS, np.random.default_rng(1), "s"))
+    results = io.BytesIO(make_results_csv(hits, ITEMS, np.random.default_rng(1), "s"))
     await import_responses_of_file_and_return_receipt(
         engine, campaign.slug, results, "results.csv", now=now, max_mb=512
     )

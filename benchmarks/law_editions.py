@@ -23,7 +23,7 @@ from app.inference.online.annotator_aware_editions import INITIAL_CAMPAIGN_STATE
 from app.inference.online.annotator_aware_law import LAW
 from app.inference.online.law import AnsweredHit, LawParameters, LawState, StateFloats
 from app.inference.ratings import annotator_aware
-from benchmarks.annotator_aware import ANNOTATORS, ITEMS, Crowd, N, a_process_per_core
+from benchmarks.annotator_aware import ANNOTATORS, ITEMS, ITEMS_PER_HIT, Crowd, make_process_pool
 from benchmarks.coverage import CrowdAnnotators
 
 EDITIONS: dict[str, StateFloats] = {"second": SECOND_EDITION_INITIAL_STATE, "third": INITIAL_CAMPAIGN_STATE}
@@ -62,12 +62,12 @@ def simulate_hits(people: CrowdAnnotators, *, adaptively: bool, rng: np.random.G
     """Return the answered HITs of a campaign in which no annotator sees an item twice."""
     counts, sums, seen = np.zeros(ITEMS), np.zeros(ITEMS), np.zeros((ANNOTATORS, ITEMS), bool)
     hits = []
-    for _ in range(JUDGMENTS_PER_ITEM * ITEMS // N):
+    for _ in range(JUDGMENTS_PER_ITEM * ITEMS // ITEMS_PER_HIT):
         annotator = int(rng.integers(ANNOTATORS))
         upper_bounds = (sums + 0.5) / (counts + 1.0) + 0.5 / np.sqrt(counts + 1.0)
         priority = np.where(counts < 2, 10.0 - counts, upper_bounds) if adaptively else -counts
         order = np.lexsort((rng.random(ITEMS), -priority))
-        items = order[~seen[annotator, order]][:N]
+        items = order[~seen[annotator, order]][:ITEMS_PER_HIT]
         scores = people.draw_scores(items, np.full(len(items), annotator), rng)
         seen[annotator, items] = True
         np.add.at(counts, items, 1.0)
@@ -108,8 +108,8 @@ def random_probabilities_in_flat_campaign(kind: str, seed: int) -> tuple[Array, 
     true_scores = np.full(FLAT_ITEMS, 0.5) if top_share is None else (rng.random(FLAT_ITEMS) < top_share) * 1.0
     hits = []
     for _ in range(3 + seed % 2):
-        for items in rng.permutation(FLAT_ITEMS).reshape(-1, N):
-            noise = 0.02 * rng.normal(size=N) if top_share is None else rng.random(N) < error
+        for items in rng.permutation(FLAT_ITEMS).reshape(-1, ITEMS_PER_HIT):
+            noise = 0.02 * rng.normal(size=ITEMS_PER_HIT) if top_share is None else rng.random(ITEMS_PER_HIT) < error
             scores = np.abs(true_scores[items] - noise).round(2)
             hits.append(AnsweredHit(int(rng.integers(FLAT_ANNOTATORS)), items.tolist(), scores.tolist()))
     beliefs = LAW.initial_beliefs([np.ones(FLAT_ITEMS)] * 2, LawParameters())
@@ -117,7 +117,7 @@ def random_probabilities_in_flat_campaign(kind: str, seed: int) -> tuple[Array, 
     descriptions = LAW.annotator_description_by_number(beliefs.annotators, beliefs.campaign_state)
     items, annotators, scores = (
         np.concatenate([hit.items for hit in hits]),
-        np.repeat([hit.annotator for hit in hits], N),
+        np.repeat([hit.annotator for hit in hits], ITEMS_PER_HIT),
         np.concatenate([hit.values for hit in hits]),
     )
     return np.array([description.at_random for description in descriptions.values()]), np.nan_to_num(
@@ -127,7 +127,7 @@ def random_probabilities_in_flat_campaign(kind: str, seed: int) -> tuple[Array, 
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         print_editions(pool, runs)
         print_annotators_called_random(pool, runs)
 

@@ -18,7 +18,7 @@ from app.inference.ground.arrays import Array
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings import annotator_aware
-from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.annotator_aware import make_process_pool
 
 ITEMS, ITEMS_PER_HIT, ANNOTATORS, CARELESS = 90, 5, 12, 3
 JUDGMENTS_PER_ITEM: Final = (3, 6, 12)
@@ -92,7 +92,7 @@ def count_annotators_called_random(kind: str, careless: int, seed: int) -> Array
 def main(runs: int) -> None:
     print(f"{ITEMS} items, {ANNOTATORS} annotators, {runs} campaigns a row\n")
     print("| answers | answer at random | careful: law, fit | at random: law, fit |\n|---|---|---|---|")
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         for kind in CROWDS:
             for careless in (0, CARELESS):
                 counts = sum(

@@ -29,7 +29,7 @@ from app.selection.index import SelectionIndex
 from app.selection.rule import Rule, SelectionSettings
 from app.simulation.annotators import SimulatedAnnotators
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.annotator_aware import make_process_pool
 from benchmarks.goals import (
     ITEMS,
     MLQE,
@@ -186,7 +186,7 @@ def main() -> None:
         f"evidence, {' '.join(map(str, TABLE_JUDGMENTS_PER_ITEM))}"
     ]
     print(f"{runs} runs\n\n| HIT of | data | {' | '.join(headings)} |\n|---|---{'|---' * len(headings)}|", flush=True)
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         for number in ITEMS_PER_HIT:
             for source in data:
                 cells = simulate_paired_runs(source, number, runs, pool).table_cells()

@@ -26,7 +26,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database import embedded, tables
 from app.database.migrate import upgrade_schema
 from app.database.session import borrow_autocommit_driver
-from benchmarks.serving import NOW, engine_on
+from benchmarks.serving import NOW, open_engine
 
 OPEN_HIT_COUNTS = (0, 1_000, 7_000)
 ITEMS_PER_HIT = 5
@@ -92,7 +92,7 @@ async def measure_lease_milliseconds(
 async def print_lease_costs(url: str) -> None:
     print("| open HITs | a new HIT, median / 95 %, ms | held items full | told to wait |\n|---|---|---|---|")
     annotator_numbers = count()
-    async with engine_on(url) as engine:
+    async with open_engine(url) as engine:
         for open_hits in OPEN_HIT_COUNTS:
             cells = []
             for free_items, judgments_per_item in (

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers, Mask
-from benchmarks.annotator_aware import DATA, judgments
+from benchmarks.annotator_aware import DATA, load_judgment_rows
 
 FILES = {"et-en": "test20.eten.df.short.tsv", "ro-en": "test20.roen.df.short.tsv"}
 UNKNOWN = -1
@@ -91,7 +91,7 @@ def read_lists(path: Path) -> tuple[Array, Array]:
 
 
 def main(folder: Path) -> None:
-    rows = judgments("mlqe")
+    rows = load_judgment_rows("mlqe")
     print(
         "| data | people | judgments of nobody | SD of biases, people | SD of biases, places |\n|---|---|---|---|---|"
     )

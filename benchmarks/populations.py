@@ -17,7 +17,7 @@ import numpy as np
 from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.ratings import annotator_aware
 from app.simulation.annotators import SLIDER_STEPS, Population
-from benchmarks.annotator_aware import MLQE, judgments
+from benchmarks.annotator_aware import MLQE, load_judgment_rows
 from benchmarks.people_of_mlqe import MIN_JUDGMENTS, spread_of_people
 
 SIMULATIONS = 20
@@ -68,7 +68,7 @@ class AnswerFigures(NamedTuple):
 
 def load_mlqe_judgments(languages: str) -> JudgmentsOfPeople:
     """Return the judgments of a language pair by known people; three judgments have no known person."""
-    rows = [row for row in judgments("mlqe") if row["languages"] == languages and row["person"]]
+    rows = [row for row in load_judgment_rows("mlqe") if row["languages"] == languages and row["person"]]
     items, people = (np.array([int(row[name]) for row in rows]) for name in ("item", "person"))
     return JudgmentsOfPeople(items, people, np.array([float(row["score"]) / SLIDER_STEPS for row in rows]))
 

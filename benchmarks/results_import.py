@@ -27,7 +27,7 @@ from app.database.session import create_engine
 from app.exports.registry import open_export_or_refuse
 from app.imports.items import import_items_and_return_receipt
 from app.imports.responses_import import import_responses_of_file_and_return_receipt
-from benchmarks.large import items_file, results_file
+from benchmarks.large import make_items_csv, make_results_csv
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MB = 2**20
@@ -95,12 +95,12 @@ async def measure_import_and_exports(engine: AsyncEngine, item_count: int, hit_c
     with MeasuredRow(f"import of {item_count:,} items", item_count):
         async with engine.begin() as connection:
             await import_items_and_return_receipt(
-                connection, campaign.slug, io.BytesIO(items_file(item_count)), "items.csv", max_mb=512
+                connection, campaign.slug, io.BytesIO(make_items_csv(item_count)), "items.csv", max_mb=512
             )
     with MeasuredRow(f"launch of {item_count:,} items", item_count):
         async with engine.begin() as connection:
             await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
-    results = io.BytesIO(results_file(hit_count, item_count, np.random.default_rng(1), "s"))
+    results = io.BytesIO(make_results_csv(hit_count, item_count, np.random.default_rng(1), "s"))
     with MeasuredRow(f"import of {hit_count:,} HITs of 5, {law}", hit_count):
         await import_responses_of_file_and_return_receipt(
             engine, campaign.slug, results, "results.csv", now=NOW, max_mb=512

@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from app.database import embedded
 from app.database.migrate import upgrade_schema
-from benchmarks.serving import ProcessGroup, engine_on, load, prepare, server
+from benchmarks.serving import ProcessGroup, answer_with_clients, create_load_task, open_engine, run_server
 
 ITEMS_PER_HIT = 5
 GROWING_TABLES = ("responses", "hits", "annotators", "assignments", "posteriors")
@@ -28,7 +28,7 @@ METRICS_TOKEN_VARIABLE = "EASEL_METRICS_TOKEN"
 
 async def load_total_table_bytes(url: str) -> int:
     """Return the disk space of all tables that grow with answers, including their indexes."""
-    async with engine_on(url) as engine, engine.connect() as connection:
+    async with open_engine(url) as engine, engine.connect() as connection:
         return int(await connection.scalar(SUM_SIZES, {"names": list(GROWING_TABLES)}) or 0)
 
 
@@ -52,12 +52,12 @@ def measure_answer_costs(
     os.environ.pop(METRICS_TOKEN_VARIABLE, None)
     if metrics:
         os.environ[METRICS_TOKEN_VARIABLE] = "7f3a9c01d2e4b5860f1c2d3e4a5b6978"
-    with server(url, port, 1) as serving:
-        task = asyncio.run(prepare(url, port, items=1000, way="page", clients=8, seconds=seconds))
+    with run_server(url, port, 1) as serving:
+        task = asyncio.run(create_load_task(url, port, items=1000, way="page", clients=8, seconds=seconds))
         bytes_before = asyncio.run(load_total_table_bytes(url))
         before = serving.processor_seconds(), postgresql.processor_seconds()
         with multiprocessing.get_context("spawn").Pool(1) as load_process:
-            _, hits, _ = load_process.apply(load, (task,))
+            _, hits, _ = load_process.apply(answer_with_clients, (task,))
         after = serving.processor_seconds(), postgresql.processor_seconds()
     in_server, in_postgresql = (1000 * (end - begin) / hits for begin, end in zip(before, after, strict=True))
     grown_bytes = asyncio.run(load_total_table_bytes(url)) - bytes_before
@@ -66,15 +66,15 @@ def measure_answer_costs(
 
 def measure_memory_bytes_per_item(url: str, port: int, items: int) -> float:
     """Return how much a server process grows per item when it hands out the first HIT of a large campaign."""
-    with server(url, port, 1) as serving:
+    with run_server(url, port, 1) as serving:
         small, large = (
-            asyncio.run(prepare(url, port, items=item_count, way="page", clients=1, seconds=0.2))
+            asyncio.run(create_load_task(url, port, items=item_count, way="page", clients=1, seconds=0.2))
             for item_count in (1000, items)
         )
         with multiprocessing.get_context("spawn").Pool(1) as load_process:
-            load_process.apply(load, (small,))
+            load_process.apply(answer_with_clients, (small,))
             before = resident_bytes(serving.pid)
-            load_process.apply(load, (large,))
+            load_process.apply(answer_with_clients, (large,))
             return (resident_bytes(serving.pid) - before) / items
 
 

@@ -33,7 +33,7 @@ from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Habits, Population, SimulatedAnnotators
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.annotator_aware import make_process_pool
 from benchmarks.forecasts import add_answers
 from benchmarks.goals import AnnotatorsOfHardItems
 from benchmarks.unsaved_campaign import make_unsaved_campaign
@@ -269,7 +269,7 @@ def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     print(f"{runs} campaigns each\n\n| items | goal, rule | right | judgments per item | not ended |")
     print("|---|---|---|---|---|")
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         for distribution in VALUE_DISTRIBUTIONS:
             for row in ROWS:
                 ends = list(pool.map(partial(simulate_end_or_none, row, distribution), range(runs)))

@@ -28,7 +28,7 @@ from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.annotator_aware import make_process_pool
 from benchmarks.stopping import GOAL_SETTINGS, expected_answers
 from benchmarks.unsaved_campaign import make_unsaved_campaign
 
@@ -120,7 +120,7 @@ def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     print(f"{runs} campaigns each\n\n| at random | goal | measured by | right | judgments per item | not ended |")
     print("|---|---|---|---|---|---|")
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         for at_random in RANDOM_SHARES:
             for goal in RULES_BY_GOAL:
                 ends = np.array(list(pool.map(partial(simulate_ends_by_measure, goal, at_random), range(runs))))
