@@ -16,7 +16,7 @@ import csv
 import gzip
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -101,11 +101,11 @@ def simulate_campaign(crowd: Crowd, random_share: float, rng: np.random.Generato
     return true_scores, hits
 
 
-def judgment_columns(hits: list[AnsweredHit]) -> tuple[Numbers, Numbers, Floats]:
+def judgment_columns(hits: Sequence[AnsweredHit]) -> tuple[Numbers, Numbers, Floats]:
     """Return items, annotators and scores of all judgments, (judgments,) each."""
-    items = np.array([item for _, hit_items, _ in hits for item in hit_items])
-    annotators = np.repeat([annotator for annotator, _, _ in hits], [len(hit_items) for _, hit_items, _ in hits])
-    return items, annotators, np.array([score for _, _, scores in hits for score in scores])
+    items = np.array([item for hit in hits for item in hit.items], np.int64)
+    annotators = np.array([hit.annotator for hit in hits for _ in hit.items], np.int64)
+    return items, annotators, np.array([score for hit in hits for score in hit.values], np.float64)
 
 
 def mean_scores(items: Numbers, scores: Floats, n_items: int) -> Floats:

@@ -9,18 +9,15 @@ import asyncio
 import os
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import httpx
 import numpy as np
 
-from app.database import embedded
-from app.database.migrate import upgrade_schema
 from benchmarks.exclusions import store_answers_of_others
 from benchmarks.large import create_campaign_without_end
 from benchmarks.serving import run_server
+from benchmarks.temporary_database import run_temporary_database
 
 PATHS_BY_PAGE = {
     "annotators": "annotators",
@@ -54,21 +51,14 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=10_000)
     parser.add_argument("--port", type=int, default=8923)
     options = parser.parse_args()
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        with run_server(url, options.port, 1):
-            task = asyncio.run(create_campaign_without_end(url, options.port, items=options.items))
-            asyncio.run(store_answers_of_others(url, task.slug, options.answers, options.items))
-            client = log_in(url, f"http://127.0.0.1:{options.port}")
-            print("| page | first, s | then, s (median) |\n|---|---|---|", flush=True)
-            for name, path in PATHS_BY_PAGE.items():
-                first, *rest = (
-                    seconds_to_open(client, f"/admin/campaigns/{task.slug}/{path}") for _ in range(OPENINGS)
-                )
-                print(f"| {name} | {first:.2f} | {np.median(rest):.2f} |", flush=True)
+    with run_temporary_database() as database, run_server(database.url, options.port, 1):
+        task = asyncio.run(create_campaign_without_end(database.url, options.port, items=options.items))
+        asyncio.run(store_answers_of_others(database.url, task.slug, options.answers, options.items))
+        client = log_in(database.url, f"http://127.0.0.1:{options.port}")
+        print("| page | first, s | then, s (median) |\n|---|---|---|", flush=True)
+        for name, path in PATHS_BY_PAGE.items():
+            first, *rest = (seconds_to_open(client, f"/admin/campaigns/{task.slug}/{path}") for _ in range(OPENINGS))
+            print(f"| {name} | {first:.2f} | {np.median(rest):.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ repetitions.
 import argparse
 import asyncio
 import os
-import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,11 +19,10 @@ from app.annotation.hits.finish_check import FINISH_CHECK
 from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign_or_refuse
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.summaries import load_campaigns_with_progress
-from app.database import embedded
 from app.database.campaign import finish_campaign_if_complete_and_tell
-from app.database.migrate import upgrade_schema
 from app.database.session import create_engine, create_engine_without_limits, driver_of
 from app.designs.campaign import Campaign
+from benchmarks.temporary_database import run_temporary_database
 
 NOW = datetime(2026, 1, 5, 9, tzinfo=UTC)
 CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -108,12 +106,8 @@ def main() -> None:
     parser.add_argument("--campaigns", type=int, default=2)
     parser.add_argument("--items", type=int, default=1_000_000)
     options = parser.parse_args()
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as folder,
-        embedded.run_postgres_and_yield_url(Path(folder)) as url,
-    ):
-        upgrade_schema(url)
-        asyncio.run(print_list_and_finish_costs(url, options.campaigns, options.items))
+    with run_temporary_database() as database:
+        asyncio.run(print_list_and_finish_costs(database.url, options.campaigns, options.items))
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from app.simulation.annotators import HabitAnnotators, Population, SimulatedAnno
 from app.simulation.campaign import SimulatedCampaign
 from benchmarks.annotator_aware import make_process_pool
 from benchmarks.forecasts import add_answers
-from benchmarks.goals import MLQE, load_mlqe_scores, make_replayed_study
+from benchmarks.goals import MLQE, draw_values_in_two_clusters, load_mlqe_scores, make_replayed_study
 from benchmarks.stopping import GOAL_SETTINGS, expected_answers
 from benchmarks.unsaved_campaign import make_unsaved_campaign
 
@@ -101,10 +101,6 @@ def draw_beta_values(a: float, b: float, rng: np.random.Generator) -> Array:
     return rng.beta(a, b, ITEMS)
 
 
-def draw_two_heaps(rng: np.random.Generator) -> Array:
-    return np.where(rng.random(ITEMS) < 0.3, rng.beta(8, 3, ITEMS), rng.beta(3, 8, ITEMS))
-
-
 STUDIES_BY_NAME: dict[str, SimulateStudy] = {
     "all alike": partial(simulate_study_of_population, Population(), partial(draw_beta_values, 2, 2)),
     "biases .15": partial(simulate_study_of_population, BIASED_POPULATION, partial(draw_beta_values, 2, 2)),
@@ -114,7 +110,9 @@ STUDIES_BY_NAME: dict[str, SimulateStudy] = {
         partial(draw_beta_values, 2, 2),
     ),
     "noise .3": partial(simulate_study_of_population, Population(0.05, 0.1, 0.3, 0.3), partial(draw_beta_values, 2, 2)),
-    "alike, items in two heaps": partial(simulate_study_of_population, Population(), draw_two_heaps),
+    "alike, items in two heaps": partial(
+        simulate_study_of_population, Population(), partial(draw_values_in_two_clusters, ITEMS)
+    ),
     "alike, items close together": partial(
         simulate_study_of_population, Population(), partial(draw_beta_values, 20, 20)
     ),

@@ -14,12 +14,10 @@ import argparse
 import asyncio
 import io
 import re
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import httpx
@@ -30,8 +28,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.database import embedded
-from app.database.migrate import upgrade_schema
 from app.http.dependencies import get_now
 from app.imports import items
 from app.main import create_app
@@ -40,6 +36,7 @@ from app.quality.run_rules import RuleScanPosition, scan_annotators_and_record_f
 from app.quality.sequential_limits import pearson_correlation_or_zero as pearson
 from app.record import revisions
 from app.settings import Settings
+from benchmarks.temporary_database import run_temporary_database
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 ITEMS, GOLD, ATTENTION = 200, 14, 4
@@ -319,14 +316,10 @@ async def run_seeds(app: FastAPI, seeds: Sequence[int], *, with_careful_campaign
 
 
 def main(first: int, seeds: int, *, with_careful_campaign: bool) -> None:
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
+    with run_temporary_database() as database:
         # All visits come from one address, some at the same time.
         settings = Settings(
-            database_url=url, visits_per_address=1000, untouched_per_address=1000, untouched_per_campaign=5000
+            database_url=database.url, visits_per_address=1000, untouched_per_address=1000, untouched_per_campaign=5000
         )
         app = create_app(settings)
         asyncio.run(run_seeds(app, range(first, first + seeds), with_careful_campaign=with_careful_campaign))

@@ -16,14 +16,12 @@ import multiprocessing
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
 from multiprocessing.connection import Connection
-from pathlib import Path
 from random import Random
 from urllib.parse import urlencode
 
@@ -31,8 +29,6 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import text
 
-from app.database import embedded
-from app.database.migrate import upgrade_schema
 from app.record.revisions import block_writers_until_transaction_ends, rebuild_present_revision
 from benchmarks.large import ApiClient, create_campaign_without_end
 from benchmarks.serving import (
@@ -44,6 +40,7 @@ from benchmarks.serving import (
     open_engine,
     run_server,
 )
+from benchmarks.temporary_database import run_temporary_database
 
 WORKING_ANNOTATORS = 32
 OTHER_ANNOTATORS = 100  # whose answers are stored before
@@ -257,20 +254,15 @@ def main() -> None:
     parser.add_argument("--rules", default="off", help="the setting quality_preset")
     parser.add_argument("--port", type=int, default=8921)
     options = parser.parse_args()
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        with run_server(url, options.port, 1):
-            print(
-                "| answers before | items | law | decisions | each took | calm: a request, ms p50 / longest / longest "
-                "silence | while deciding | answers | lost | verify |"
-            )
-            print("|---|---|---|---|---|---|---|---|---|---|")
-            for answers in options.answers:
-                settings = {"update_law": options.law, "quality_preset": options.rules}
-                measure_and_print_waits(url, options.port, answers, options.items, options.rounds, **settings)
+    with run_temporary_database() as database, run_server(database.url, options.port, 1):
+        print(
+            "| answers before | items | law | decisions | each took | calm: a request, ms p50 / longest / longest "
+            "silence | while deciding | answers | lost | verify |"
+        )
+        print("|---|---|---|---|---|---|---|---|---|---|")
+        for answers in options.answers:
+            settings = {"update_law": options.law, "quality_preset": options.rules}
+            measure_and_print_waits(database.url, options.port, answers, options.items, options.rounds, **settings)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from app.planning.forecast import DEFAULT_FORECAST_RUNS
 from app.planning.goal_simulation import MAX_NEW_JUDGMENTS_PER_ITEM, UNLIMITED_JUDGMENTS, forecast_goal
 from app.simulation.annotators import HabitAnnotators, Population
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import make_process_pool
+from benchmarks.annotator_aware import judgment_columns, make_process_pool
 from benchmarks.unsaved_campaign import make_unsaved_campaign
 
 ITEMS, ITEMS_PER_HIT = 25, 5
@@ -96,7 +96,7 @@ def forecast_and_run_campaign(row: Row, seed: int) -> ForecastAndNeed:
     rng = np.random.default_rng([seed, 1])
     population = replace(POPULATION, careless={"random": row.random_share})
     annotators = HabitAnnotators(population.draw_habits(row.annotators, rng), rng.beta(2, 2, ITEMS))
-    campaign = make_campaign_with_goal(row)
+    campaign = make_campaign_with_goal(row.goal, points=8, best_items=4)
     simulation = SimulatedCampaign(
         campaign.rule, ONLINE_LAWS[row.law], campaign.selection_settings, LawParameters(), ITEMS, rng
     )
@@ -112,25 +112,35 @@ def forecast_and_run_campaign(row: Row, seed: int) -> ForecastAndNeed:
     )
 
 
-def make_campaign_with_goal(row: Row) -> Campaign:
-    """Return an unsaved campaign with the goal of this row."""
-    goal_settings = {
-        "goal": row.goal,
-        "when_reached": "tell",
-        "goal_percent": 95,
-        "goal_within": 8,
-        "goal_width": 8,
-        "goal_correlation": 0.9,
-    }
-    hit_settings = {
-        "rule": RULES_BY_GOAL[row.goal],
-        "judgments_per_item": UNLIMITED_JUDGMENTS,
-        "items_per_hit": ITEMS_PER_HIT,
-        "fewest_items": 1,
-    }
-    hit_settings |= {"repeat_items": True, "hits_per_annotator": None}
-    other_settings = {"best_items": 4, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
-    return make_unsaved_campaign(**goal_settings, **hit_settings, **other_settings, leaders_as_companions=False)
+def make_campaign_with_goal(goal: str, *, points: int, best_items: int) -> Campaign:
+    """Return an unsaved campaign with a goal.
+
+    Args:
+        goal: Name of the goal.
+        points: Tolerance of the goals `best` and `threshold`, and half width of `intervals`.
+        best_items: Number of best items to find.
+
+    """
+    return make_unsaved_campaign(
+        goal=goal,
+        when_reached="tell",
+        goal_percent=95,
+        goal_within=points,
+        goal_width=points,
+        goal_correlation=0.9,
+        rule=RULES_BY_GOAL[goal],
+        judgments_per_item=UNLIMITED_JUDGMENTS,
+        items_per_hit=ITEMS_PER_HIT,
+        fewest_items=1,
+        repeat_items=True,
+        hits_per_annotator=None,
+        best_items=best_items,
+        threshold=50,
+        gamma=0.1,
+        always_shown=[],
+        hits_per_iteration=None,
+        leaders_as_companions=False,
+    )
 
 
 def judgments_until_goal(
@@ -160,9 +170,7 @@ def judgments_until_goal(
 
 def add_answers(evidence: Evidence, hits: Sequence[AnsweredHit]) -> Evidence:
     """Return the evidence with the judgments of these HITs added."""
-    items = [item for hit in hits for item in hit.items]
-    annotators = [hit.annotator for hit in hits for _ in hit.items]
-    return evidence.with_judgments_added(items, annotators, [value for hit in hits for value in hit.values])
+    return evidence.with_judgments_added(*judgment_columns(hits))
 
 
 def format_table_row(row: Row, campaigns: list[ForecastAndNeed]) -> str:

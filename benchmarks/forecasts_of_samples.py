@@ -18,13 +18,12 @@ from app.goals.estimates import GoalEvidence
 from app.inference.ground.arrays import Array
 from app.inference.online.laws import ONLINE_LAWS
 from app.planning.forecast import DEFAULT_POPULATION
-from app.planning.goal_simulation import UNLIMITED_JUDGMENTS, forecast_goal
+from app.planning.goal_simulation import forecast_goal
 from app.simulation.annotators import POPULATIONS
 from benchmarks.annotator_aware import make_process_pool
-from benchmarks.unsaved_campaign import make_unsaved_campaign
+from benchmarks.forecasts import make_campaign_with_goal
 
 ITEMS, RUNS = 2_000, 5
-RULES_BY_GOAL = {"best": "best", "threshold": "threshold", "intervals": "scores", "halves": "scores"}
 
 
 class Row(NamedTuple):
@@ -49,23 +48,7 @@ ROWS = tuple(Row(goal, best, simulated) for goal, best in GOALS for simulated in
 def forecast_judgments_per_item(row: Row, seed: int) -> Array:
     """Return the median and both ends of the band in judgments per item, and processor seconds per run, (4,)."""
     start = time.process_time()
-    goal_settings = {"goal": row.goal, "when_reached": "tell", "goal_percent": 95, "goal_within": 10}
-    goal_settings |= {"goal_width": 10, "goal_correlation": 0.9}
-    hit_settings = {
-        "rule": RULES_BY_GOAL[row.goal],
-        "judgments_per_item": UNLIMITED_JUDGMENTS,
-        "items_per_hit": 5,
-        "fewest_items": 1,
-    }
-    hit_settings |= {"repeat_items": True, "hits_per_annotator": None}
-    other_settings = {
-        "best_items": row.best_items,
-        "threshold": 50,
-        "gamma": 0.1,
-        "always_shown": [],
-        "hits_per_iteration": None,
-    }
-    campaign = make_unsaved_campaign(**goal_settings, **hit_settings, **other_settings, leaders_as_companions=False)
+    campaign = make_campaign_with_goal(row.goal, points=10, best_items=row.best_items)
     evidence = GoalEvidence.empty(ONLINE_LAWS["easl"], ITEMS)
     forecast = forecast_goal(
         campaign, evidence, POPULATIONS[DEFAULT_POPULATION], runs=RUNS, seed=seed, sample=row.simulated_items

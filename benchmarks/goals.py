@@ -100,9 +100,14 @@ def make_similar_annotators(
     return AnnotatorsOfHardItems(true_values, 0.15 * np.exp(noise_spread * rng.standard_normal(ITEMS))), true_values
 
 
+def draw_values_in_two_clusters(count: int, rng: np.random.Generator) -> Array:
+    """Return true values, (count,), 30 % of which are high and the others low."""
+    return np.where(rng.random(count) < 0.3, rng.beta(8, 3, count), rng.beta(3, 8, count))
+
+
 def make_annotators_of_two_clusters(rng: np.random.Generator) -> tuple[AnnotatorsOfHardItems, Array]:
     """Return similar annotators and true values in two clusters, (items,)."""
-    true_values = np.where(rng.random(ITEMS) < 0.3, rng.beta(8, 3, ITEMS), rng.beta(3, 8, ITEMS))
+    true_values = draw_values_in_two_clusters(ITEMS, rng)
     return AnnotatorsOfHardItems(true_values, np.full(ITEMS, 0.15)), true_values
 
 

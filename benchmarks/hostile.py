@@ -13,7 +13,6 @@ import multiprocessing
 import os
 import re
 import secrets
-import tempfile
 import time
 from collections.abc import Iterator
 from itertools import count
@@ -25,10 +24,10 @@ from urllib.parse import quote, urlencode
 
 import uvloop
 
-from app.database import embedded
-from app.database.migrate import upgrade_schema
-from benchmarks.large import MB, list_server_processes, resident_bytes
+from benchmarks.large import list_server_processes
+from benchmarks.processes import MB, resident_bytes
 from benchmarks.serving import LoadTask, create_load_task, run_server
+from benchmarks.temporary_database import run_temporary_database
 
 CONNECTIONS = 16
 ADDRESSES = 4096
@@ -154,29 +153,24 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
     os.environ["EASEL_PROXIES"] = "127.0.0.1"
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        with run_server(url, options.port, 1):
-            task = asyncio.run(create_load_task(url, options.port, items=1000, way="page", clients=1, seconds=0))
-            processes = list_server_processes()
-            spawn = multiprocessing.get_context("spawn")
-            sent_count = spawn.Value("q", 0)
-            sender = spawn.Process(target=send_requests_on_all_connections, args=(task, sent_count, options.requests))
-            sender.start()
-            start, measurements = time.perf_counter(), [(0, sum(map(resident_bytes, processes)) / MB)]
-            print("| requests | MB | seconds |\n|---|---|---|")
-            while sender.is_alive():
-                sender.join(0.2)
-                if sent_count.value - measurements[-1][0] >= options.requests / TABLE_ROWS or not sender.is_alive():
-                    measurements.append((sent_count.value, sum(map(resident_bytes, processes)) / MB))
-                    print(
-                        f"| {measurements[-1][0]:,} | {measurements[-1][1]:.0f} | {time.perf_counter() - start:.0f} |",
-                        flush=True,
-                    )
-            assert sender.exitcode == 0
+    with run_temporary_database() as database, run_server(database.url, options.port, 1):
+        task = asyncio.run(create_load_task(database.url, options.port, items=1000, way="page", clients=1, seconds=0))
+        processes = list_server_processes()
+        spawn = multiprocessing.get_context("spawn")
+        sent_count = spawn.Value("q", 0)
+        sender = spawn.Process(target=send_requests_on_all_connections, args=(task, sent_count, options.requests))
+        sender.start()
+        start, measurements = time.perf_counter(), [(0, sum(map(resident_bytes, processes)) / MB)]
+        print("| requests | MB | seconds |\n|---|---|---|")
+        while sender.is_alive():
+            sender.join(0.2)
+            if sent_count.value - measurements[-1][0] >= options.requests / TABLE_ROWS or not sender.is_alive():
+                measurements.append((sent_count.value, sum(map(resident_bytes, processes)) / MB))
+                print(
+                    f"| {measurements[-1][0]:,} | {measurements[-1][1]:.0f} | {time.perf_counter() - start:.0f} |",
+                    flush=True,
+                )
+        assert sender.exitcode == 0
     if options.plot:
         options.plot.write_text(memory_plot_svg(measurements))
 

@@ -7,10 +7,8 @@ There is one PostgreSQL. This process takes the role of the server and streams t
 import argparse
 import asyncio
 import io
-import tempfile
 from contextlib import aclosing
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 
@@ -18,13 +16,12 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign_or_refuse
 from app.campaigns.settings import CampaignSettings
 from app.dashboard.live import LiveDashboards
-from app.database import embedded
-from app.database.migrate import upgrade_schema
 from app.database.session import create_engine
 from app.imports.items import import_items_and_return_receipt
 from app.imports.responses_import import import_responses_of_file_and_return_receipt
 from benchmarks.large import make_items_csv, make_results_csv
-from benchmarks.results_import import processor_seconds_of_descendants, processor_seconds_of_this_process
+from benchmarks.processes import processor_seconds_of_this_process
+from benchmarks.temporary_database import TemporaryDatabase, run_temporary_database
 
 ITEMS = 1_000
 
@@ -33,9 +30,9 @@ async def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-async def measure_idle_stream(url: str, hits: int, seconds: int) -> None:
+async def measure_idle_stream(database: TemporaryDatabase, hits: int, seconds: int) -> None:
     """Print the processor time per second that a connected dashboard costs after all answers are read."""
-    engine = create_engine(url, pool_size=4)
+    engine = create_engine(database.url, pool_size=4)
     now = datetime.now(UTC)
     settings = CampaignSettings(name="Watched", question="How much?", judgments_per_item=10_000)
     async with engine.begin() as connection:
@@ -48,17 +45,18 @@ async def measure_idle_stream(url: str, hits: int, seconds: int) -> None:
     await import_responses_of_file_and_return_receipt(
         engine, campaign.slug, results, "results.csv", now=now, max_mb=512
     )
+    postgresql = database.find_processes()
     dashboards = LiveDashboards(engine, PosteriorCache(), utc_now)
     async with aclosing(dashboards.stream_states(campaign.slug)) as states:
         async for state in states:
             if state is not None and not state.unread_answers:
                 break
         await asyncio.sleep(5)
-        own_seconds, database_seconds = processor_seconds_of_this_process(), processor_seconds_of_descendants()
+        own_seconds, database_seconds = processor_seconds_of_this_process(), postgresql.processor_seconds()
         await asyncio.sleep(seconds)
         own_seconds, database_seconds = (
             processor_seconds_of_this_process() - own_seconds,
-            processor_seconds_of_descendants() - database_seconds,
+            postgresql.processor_seconds() - database_seconds,
         )
     print(
         f"{hits:,} HITs of 5: {1000 * own_seconds / seconds:.1f} ms of the server and "
@@ -73,12 +71,8 @@ def main() -> None:
     parser.add_argument("--hits", type=int, default=20_000)
     parser.add_argument("--seconds", type=int, default=45)
     options = parser.parse_args()
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        asyncio.run(measure_idle_stream(url, options.hits, options.seconds))
+    with run_temporary_database() as database:
+        asyncio.run(measure_idle_stream(database, options.hits, options.seconds))
 
 
 if __name__ == "__main__":

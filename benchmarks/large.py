@@ -11,10 +11,8 @@ import asyncio
 import json
 import multiprocessing
 import os
-import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,8 +26,7 @@ from urllib.request import Request, urlopen
 
 import numpy as np
 
-from app.database import embedded
-from app.database.migrate import upgrade_schema
+from benchmarks.processes import MB, resident_bytes
 from benchmarks.serving import (
     HIT_FIELD,
     HITS_PER_ANNOTATOR,
@@ -39,12 +36,12 @@ from benchmarks.serving import (
     create_load_task,
     run_server,
 )
+from benchmarks.temporary_database import run_temporary_database
 
 ANNOTATORS = 3  # at work in each campaign
 THINKING_SECONDS = 0.05
 RESULT_ROWS, RESULT_ITEMS = 3_500, 5  # of the result file for a small campaign
 OTHER_CAMPAIGN_ITEMS, MAX_RESULT_ROWS = 150, 200_000
-MB = 2**20
 TIMEOUT_SECONDS = 7200
 
 
@@ -181,20 +178,15 @@ def make_results_csv(row_count: int, item_count: int, rng: np.random.Generator, 
     return "\n".join([",".join(["AssignmentId", "WorkerId", *columns]), *lines]).encode()
 
 
-def resident_bytes(pid: str) -> int:
-    """Return the resident memory of a process."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
-
-
-def list_server_processes() -> list[str]:
+def list_server_processes() -> list[int]:
     """Return the numbers of the server's processes: all Python processes below this one."""
-    own_pids, server_pids = {str(os.getpid())}, []
+    own_pids, server_pids = {os.getpid()}, []
     for path in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
             parent = path.joinpath("stat").read_text().rpartition(")")[2].split()[1]
-            if parent in own_pids and b"python" in path.joinpath("cmdline").read_bytes():
-                own_pids.add(path.name)
-                server_pids.append(path.name)
+            if int(parent) in own_pids and b"python" in path.joinpath("cmdline").read_bytes():
+                own_pids.add(int(path.name))
+                server_pids.append(int(path.name))
         except OSError:
             continue
     return server_pids
@@ -326,23 +318,18 @@ def main() -> None:
     )
     options = parser.parse_args()
     os.environ["EASEL_MAX_UPLOAD_MB"] = str(max(256, options.items // 12_000))
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        with run_server(url, options.port, 1):
-            other_task = asyncio.run(create_campaign_without_end(url, options.port, items=OTHER_CAMPAIGN_ITEMS))
-            program = ApiClient(options.port, other_task.bearer)
-            print("| what | took | longest wait of annotators of another campaign, of this one | wanted |")
-            print("|---|---|---|---|")
-            measure_and_print_row("nothing, for five seconds", "", lambda: time.sleep(5), other_task)
-            for law in ("easl", "easl-aware") if options.only in (None, "results") else ():
-                measure_results_import(url, program, other_task, law)
-            if options.only == "serving":
-                measure_huge_campaign(program, other_task, options.items)
-            elif options.only != "results":
-                measure_large_campaign(url, program, other_task, options.items)
+    with run_temporary_database() as database, run_server(database.url, options.port, 1):
+        other_task = asyncio.run(create_campaign_without_end(database.url, options.port, items=OTHER_CAMPAIGN_ITEMS))
+        program = ApiClient(options.port, other_task.bearer)
+        print("| what | took | longest wait of annotators of another campaign, of this one | wanted |")
+        print("|---|---|---|---|")
+        measure_and_print_row("nothing, for five seconds", "", lambda: time.sleep(5), other_task)
+        for law in ("easl", "easl-aware") if options.only in (None, "results") else ():
+            measure_results_import(database.url, program, other_task, law)
+        if options.only == "serving":
+            measure_huge_campaign(program, other_task, options.items)
+        elif options.only != "results":
+            measure_large_campaign(database.url, program, other_task, options.items)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from app.inference.online.annotator_aware_editions import INITIAL_CAMPAIGN_STATE
 from app.inference.online.annotator_aware_law import LAW
 from app.inference.online.law import AnsweredHit, LawParameters, LawState, StateFloats
 from app.inference.ratings import annotator_aware
-from benchmarks.annotator_aware import ANNOTATORS, ITEMS, ITEMS_PER_HIT, Crowd, make_process_pool
+from benchmarks.annotator_aware import ANNOTATORS, ITEMS, ITEMS_PER_HIT, Crowd, judgment_columns, make_process_pool
 from benchmarks.coverage import CrowdAnnotators
 
 EDITIONS: dict[str, StateFloats] = {"second": SECOND_EDITION_INITIAL_STATE, "third": INITIAL_CAMPAIGN_STATE}
@@ -115,14 +115,8 @@ def random_probabilities_in_flat_campaign(kind: str, seed: int) -> tuple[Array, 
     beliefs = LAW.initial_beliefs([np.ones(FLAT_ITEMS)] * 2, LawParameters())
     beliefs.apply_hits(hits)
     descriptions = LAW.annotator_description_by_number(beliefs.annotators, beliefs.campaign_state)
-    items, annotators, scores = (
-        np.concatenate([hit.items for hit in hits]),
-        np.repeat([hit.annotator for hit in hits], ITEMS_PER_HIT),
-        np.concatenate([hit.values for hit in hits]),
-    )
-    return np.array([description.at_random for description in descriptions.values()]), np.nan_to_num(
-        annotator_aware.fit(items, annotators, scores).random
-    )
+    probabilities_by_law = np.array([description.at_random for description in descriptions.values()])
+    return probabilities_by_law, np.nan_to_num(annotator_aware.fit(*judgment_columns(hits)).random)
 
 
 def main() -> None:

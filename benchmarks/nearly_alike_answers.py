@@ -18,7 +18,7 @@ from app.inference.ground.arrays import Array
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings import annotator_aware
-from benchmarks.annotator_aware import make_process_pool
+from benchmarks.annotator_aware import judgment_columns, make_process_pool
 
 ITEMS, ITEMS_PER_HIT, ANNOTATORS, CARELESS = 90, 5, 12, 3
 JUDGMENTS_PER_ITEM: Final = (3, 6, 12)
@@ -74,12 +74,7 @@ def count_annotators_called_random(kind: str, careless: int, seed: int) -> Array
     probabilities_by_law = np.array(
         [descriptions[annotator].at_random if annotator in descriptions else np.nan for annotator in range(ANNOTATORS)]
     )
-    items_of_judgments = np.array([item for hit in hits for item in hit.items])
-    annotators = np.repeat([hit.annotator for hit in hits], ITEMS_PER_HIT)
-    values = np.array([value for hit in hits for value in hit.values])
-    probabilities_by_fit = annotator_aware.fit(
-        items_of_judgments, annotators, values, n_items=ITEMS, n_annotators=ANNOTATORS
-    ).random
+    probabilities_by_fit = annotator_aware.fit(*judgment_columns(hits), n_items=ITEMS, n_annotators=ANNOTATORS).random
     return np.array(
         [
             np.count_nonzero(probabilities[annotators_of_kind] >= MIN_RANDOM_PROBABILITY)

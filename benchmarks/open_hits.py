@@ -7,11 +7,9 @@ and milliseconds until a new annotator is told to wait because open HITs contain
 
 import argparse
 import asyncio
-import tempfile
 import time
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy import insert, text
@@ -23,10 +21,10 @@ from app.annotation.platforms.assignments import find_or_create_assignment
 from app.annotation.platforms.platform import Arrival
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.database import embedded, tables
-from app.database.migrate import upgrade_schema
+from app.database import tables
 from app.database.session import borrow_autocommit_driver
 from benchmarks.serving import NOW, open_engine
+from benchmarks.temporary_database import run_temporary_database
 
 OPEN_HIT_COUNTS = (0, 1_000, 7_000)
 ITEMS_PER_HIT = 5
@@ -112,12 +110,8 @@ async def print_lease_costs(url: str) -> None:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        asyncio.run(print_lease_costs(url))
+    with run_temporary_database() as database:
+        asyncio.run(print_lease_costs(database.url))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,9 @@ page.
 
 import asyncio
 import io
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,11 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.analysis.fit_cache import FitCache
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.database import embedded
-from app.database.migrate import upgrade_schema
 from app.database.session import create_engine
 from app.imports import items, responses_import
 from app.inference.labels import dawid_skene
+from benchmarks.temporary_database import run_temporary_database
 from examples import published
 
 PublishedFigure = tuple[str, str, str]  # its name, the published value, the value that Easel computes
@@ -95,12 +92,8 @@ async def import_and_print_figures(url: str) -> None:
 
 
 def main() -> None:
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        asyncio.run(import_and_print_figures(url))
+    with run_temporary_database() as database:
+        asyncio.run(import_and_print_figures(database.url))
 
 
 if __name__ == "__main__":

@@ -8,12 +8,8 @@ next one repeats it.
 import argparse
 import asyncio
 import io
-import os
-import resource
-import tempfile
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy import text
@@ -21,62 +17,37 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign_or_refuse
 from app.campaigns.settings import CampaignSettings
-from app.database import embedded
-from app.database.migrate import upgrade_schema
 from app.database.session import create_engine
 from app.exports.registry import open_export_or_refuse
 from app.imports.items import import_items_and_return_receipt
 from app.imports.responses_import import import_responses_of_file_and_return_receipt
 from benchmarks.large import make_items_csv, make_results_csv
+from benchmarks.processes import ProcessGroup, peak_mb_of_this_process, processor_seconds_of_this_process
+from benchmarks.temporary_database import TemporaryDatabase, run_temporary_database
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-MB = 2**20
-
-
-def processor_seconds_of_this_process() -> float:
-    """Return the processor time that this process has used."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-
-def processor_seconds_of_descendants() -> float:
-    """Return the processor time of all processes below this one, including those that have ended: PostgreSQL."""
-    own_pid, ticks = str(os.getpid()), 0
-    parents_and_ticks = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents_and_ticks[path.parent.name] = fields[1], sum(map(int, fields[11:15]))
-    for pid, (_, process_ticks) in parents_and_ticks.items():
-        ancestor = pid
-        while ancestor in parents_and_ticks and ancestor != own_pid:
-            ancestor = parents_and_ticks[ancestor][0]
-        ticks += process_ticks if ancestor == own_pid and pid != own_pid else 0
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class MeasuredRow:
     """A `with` block that prints its costs as a table row."""
 
-    def __init__(self, title: str, count: int) -> None:
-        self.title, self.count = title, count
+    def __init__(self, title: str, count: int, postgresql: ProcessGroup) -> None:
+        self.title, self.count, self.postgresql = title, count, postgresql
 
     def __enter__(self) -> None:
         self.wall_before, self.own_before, self.database_before = (
             time.perf_counter(),
             processor_seconds_of_this_process(),
-            processor_seconds_of_descendants(),
+            self.postgresql.processor_seconds(),
         )
 
     def __exit__(self, *_: object) -> None:
         own, database = (
             processor_seconds_of_this_process() - self.own_before,
-            processor_seconds_of_descendants() - self.database_before,
+            self.postgresql.processor_seconds() - self.database_before,
         )
         wall = time.perf_counter() - self.wall_before
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        peak = peak_mb_of_this_process()
         rate = self.count / (own + database)
         print(f"| {self.title} | {own:.1f} | {database:.1f} | {wall:.1f} | {rate:,.0f} | {peak:.0f} |", flush=True)
 
@@ -88,35 +59,39 @@ async def export_responses(engine: AsyncEngine, slug: str) -> None:
         pass
 
 
-async def measure_import_and_exports(engine: AsyncEngine, item_count: int, hit_count: int, law: str) -> None:
+async def measure_import_and_exports(
+    engine: AsyncEngine, postgresql: ProcessGroup, item_count: int, hit_count: int, law: str
+) -> None:
+    """Import items, launch the campaign, import answers and export them, with a table row for each step."""
     settings = CampaignSettings(name="Large", question="How much?", judgments_per_item=10_000, update_law=law)
     async with engine.begin() as connection:
         campaign = await create_draft_campaign_or_refuse(connection, settings, now=NOW)
-    with MeasuredRow(f"import of {item_count:,} items", item_count):
+    with MeasuredRow(f"import of {item_count:,} items", item_count, postgresql):
         async with engine.begin() as connection:
             await import_items_and_return_receipt(
                 connection, campaign.slug, io.BytesIO(make_items_csv(item_count)), "items.csv", max_mb=512
             )
-    with MeasuredRow(f"launch of {item_count:,} items", item_count):
+    with MeasuredRow(f"launch of {item_count:,} items", item_count, postgresql):
         async with engine.begin() as connection:
             await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
     results = io.BytesIO(make_results_csv(hit_count, item_count, np.random.default_rng(1), "s"))
-    with MeasuredRow(f"import of {hit_count:,} HITs of 5, {law}", hit_count):
+    with MeasuredRow(f"import of {hit_count:,} HITs of 5, {law}", hit_count, postgresql):
         await import_responses_of_file_and_return_receipt(
             engine, campaign.slug, results, "results.csv", now=NOW, max_mb=512
         )
     for which in ("first", "next"):
-        with MeasuredRow(f"{which} export of the answers", hit_count):
+        with MeasuredRow(f"{which} export of the answers", hit_count, postgresql):
             await export_responses(engine, campaign.slug)
     async with engine.connect() as connection:
         row_estimate = await connection.scalar(text("SELECT reltuples FROM pg_class WHERE oid = 'responses'::regclass"))
     print(f"\nThe planner knows of {row_estimate:,.0f} responses.\n", flush=True)
 
 
-async def measure_with_engine(url: str, options: argparse.Namespace) -> None:
-    engine = create_engine(url, pool_size=4)
+async def measure_with_engine(database: TemporaryDatabase, options: argparse.Namespace) -> None:
+    engine = create_engine(database.url, pool_size=4)
     try:
-        await measure_import_and_exports(engine, options.items, options.hits, options.law)
+        postgresql = database.find_processes()
+        await measure_import_and_exports(engine, postgresql, options.items, options.hits, options.law)
     finally:
         await engine.dispose()
 
@@ -128,12 +103,8 @@ def main() -> None:
     parser.add_argument("--law", default="easl")
     options = parser.parse_args()
     print("| what | own CPU s | PostgreSQL's CPU s | wall s | a CPU second | peak MB |\n|---|---|---|---|---|---|")
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        asyncio.run(measure_with_engine(url, options))
+    with run_temporary_database() as database:
+        asyncio.run(measure_with_engine(database, options))
 
 
 if __name__ == "__main__":

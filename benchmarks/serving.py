@@ -27,7 +27,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
@@ -43,10 +42,11 @@ from app.annotation.platforms.platform import Arrival
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import embedded, tables
-from app.database.migrate import upgrade_schema
 from app.database.session import create_engine, driver_of
 from app.designs.design import Design
 from app.designs.registry import DESIGNS
+from benchmarks.processes import ProcessGroup
+from benchmarks.temporary_database import run_temporary_database
 
 SECRET_KEY = secrets.token_hex(32)
 # All annotators come from one address, and leave an untouched HIT behind.
@@ -186,25 +186,6 @@ def answer_with_clients(task: LoadTask) -> tuple[float, int, list[tuple[float, f
         return len(measured) / task.seconds, len(times), measured  # type: ignore[return-value]  # without the time: pairs
 
     return uvloop.run(answer_as_all_clients())
-
-
-@dataclass(frozen=True)
-class ProcessGroup:
-    """A process and its descendants."""
-
-    pid: int
-
-    def processor_seconds(self) -> float:
-        """Return the processor time of the processes, including ended ones that were awaited."""
-        fields_by_pid: dict[int, list[str]] = {}
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            with suppress(OSError):
-                fields_by_pid[int(stat.parent.name)] = stat.read_text().rpartition(")")[2].split()
-        group = {self.pid}
-        while children := {pid for pid, fields in fields_by_pid.items() if int(fields[1]) in group} - group:
-            group |= children
-        ticks = sum(sum(map(int, fields_by_pid[pid][11:15])) for pid in group if pid in fields_by_pid)
-        return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -356,12 +337,9 @@ def main() -> None:
     processor = "CPU ms of server / PostgreSQL"
     print(f"| way | items | clients | pairs/s | next p50 / p95 ms | submit p50 / p95 ms | {processor} |")
     print("|---|---|---|---|---|---|---|")
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        postgresql = ProcessGroup(int((Path(directory) / "postgresql" / "postmaster.pid").read_text().split()[0]))
+    with run_temporary_database() as database:
+        url = database.url
+        postgresql = database.find_processes()
         with run_server(url, options.port, options.workers) as server_processes:
             processes = MeasuredProcesses(server_processes, postgresql)
             # Each worker compiles templates and prepares statements at its first requests.
@@ -375,7 +353,13 @@ def main() -> None:
                     design_settings = {"design": name, "design_settings": REQUIRED_DESIGN_SETTINGS.get(name, {})}
                     print(
                         format_serving_row(
-                            url, options.port, processes, way="two calls", settings=design_settings, title=name, **size
+                            url,
+                            options.port,
+                            processes,
+                            way="two calls",
+                            settings=design_settings,
+                            title=name,
+                            **size,
                         ),
                         flush=True,
                     )

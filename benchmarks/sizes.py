@@ -8,15 +8,12 @@ import argparse
 import asyncio
 import multiprocessing
 import os
-import re
-import tempfile
-from pathlib import Path
 
 from sqlalchemy import text
 
-from app.database import embedded
-from app.database.migrate import upgrade_schema
-from benchmarks.serving import ProcessGroup, answer_with_clients, create_load_task, open_engine, run_server
+from benchmarks.processes import ProcessGroup, resident_bytes
+from benchmarks.serving import answer_with_clients, create_load_task, open_engine, run_server
+from benchmarks.temporary_database import run_temporary_database
 
 ITEMS_PER_HIT = 5
 GROWING_TABLES = ("responses", "hits", "annotators", "assignments", "posteriors")
@@ -30,13 +27,6 @@ async def load_total_table_bytes(url: str) -> int:
     """Return the disk space of all tables that grow with answers, including their indexes."""
     async with open_engine(url) as engine, engine.connect() as connection:
         return int(await connection.scalar(SUM_SIZES, {"names": list(GROWING_TABLES)}) or 0)
-
-
-def resident_bytes(pid: int) -> int:
-    """Return the resident memory of a process."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    assert found
-    return 1024 * int(found[1])
 
 
 def measure_answer_costs(
@@ -84,12 +74,9 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=200_000, help="items of the large campaign")
     parser.add_argument("--port", type=int, default=8929)
     options = parser.parse_args()
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        postgresql = ProcessGroup(int((Path(directory) / "postgresql" / "postmaster.pid").read_text().split()[0]))
+    with run_temporary_database() as database:
+        url = database.url
+        postgresql = database.find_processes()
         print("| metrics | answers | CPU ms of server / PostgreSQL per answer and next HIT | bytes of a judgment |")
         print("|---|---|---|---|")
         for metrics in (False, True, False, True):

@@ -35,7 +35,7 @@ from app.simulation.annotators import HabitAnnotators, Habits, Population, Simul
 from app.simulation.campaign import SimulatedCampaign
 from benchmarks.annotator_aware import make_process_pool
 from benchmarks.forecasts import add_answers
-from benchmarks.goals import AnnotatorsOfHardItems
+from benchmarks.goals import AnnotatorsOfHardItems, draw_values_in_two_clusters
 from benchmarks.unsaved_campaign import make_unsaved_campaign
 
 ITEMS, ANNOTATORS, ITEMS_PER_HIT, MAX_JUDGMENTS_PER_ITEM, MAX_JUDGMENTS_WITH_RELEASE = 30, 40, 5, 60, 20
@@ -52,14 +52,10 @@ def draw_values_near_zero(rng: np.random.Generator) -> Array:
     return rng.beta(1, 4, ITEMS)
 
 
-def draw_values_in_two_clusters(rng: np.random.Generator) -> Array:
-    return np.where(rng.random(ITEMS) < 0.3, rng.beta(8, 3, ITEMS), rng.beta(3, 8, ITEMS))
-
-
 VALUE_DISTRIBUTIONS: dict[str, Callable[[np.random.Generator], Array]] = {
     "wide": draw_wide_values,
     "piled up near 0": draw_values_near_zero,
-    "two heaps": draw_values_in_two_clusters,
+    "two heaps": partial(draw_values_in_two_clusters, ITEMS),
 }
 
 

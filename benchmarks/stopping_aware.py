@@ -21,14 +21,14 @@ from app.designs.scale import MAX_POINTS
 from app.goals.estimates import GoalEvidence
 from app.goals.progress import goal_progress_or_none
 from app.inference.ground.arrays import Array
-from app.inference.online.law import AnsweredHit, LawParameters
+from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import make_process_pool
+from benchmarks.annotator_aware import judgment_columns, make_process_pool
 from benchmarks.stopping import GOAL_SETTINGS, expected_answers
 from benchmarks.unsaved_campaign import make_unsaved_campaign
 
@@ -81,13 +81,6 @@ def simulate_ends_by_measure(goal: str, at_random: float, seed: int) -> list[End
                 if progress is not None and progress.is_reached:
                     ends[measure] = End(accuracy(goal, estimates, simulation.score, truth), simulation.judgments.mean())
     return ends
-
-
-def judgment_columns(hits: list[AnsweredHit]) -> tuple[Array, Array, Array]:
-    """Return items, annotators and values of all judgments, (judgments,) each."""
-    items = np.array([item for hit in hits for item in hit.items])
-    annotators = np.array([hit.annotator for hit in hits for _ in hit.items])
-    return items, annotators, np.array([value for hit in hits for value in hit.values])
 
 
 def estimate_by_means(evidence: GoalEvidence) -> ModeratedMeans:

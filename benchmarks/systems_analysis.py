@@ -4,13 +4,13 @@ Answers are simulated: each HIT shows a random subset of the systems, and its va
 size runs in its own process, because peak memory belongs to a process.
 """
 
-import resource
 import subprocess
 import sys
 
 import numpy as np
 
 from app.inference.systems import system_clusters
+from benchmarks.processes import peak_mb_of_this_process, processor_seconds_of_this_process
 
 JUDGMENTS_SYSTEMS_AND_HIT_SIZES = (
     (10_000, 30, 5),
@@ -22,11 +22,6 @@ JUDGMENTS_SYSTEMS_AND_HIT_SIZES = (
 )
 
 
-def processor_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-
 def fit_and_print(judgments: int, systems: int, hit_size: int) -> None:
     """Rank simulated systems and print a table row."""
     rng = np.random.default_rng(1)
@@ -36,9 +31,9 @@ def fit_and_print(judgments: int, systems: int, hit_size: int) -> None:
     noise = rng.normal(0, 10, hits)[hit] + rng.normal(0, 15, len(hit))
     values = np.clip(rng.uniform(30, 70, systems)[system] + noise, 0, 100)
     del noise
-    seconds_before = processor_seconds()
+    seconds_before = processor_seconds_of_this_process()
     ranking = system_clusters.fit(hit, system, values, n_systems=systems, rng=np.random.default_rng(1))
-    seconds, megabytes = processor_seconds() - seconds_before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    seconds, megabytes = processor_seconds_of_this_process() - seconds_before, peak_mb_of_this_process()
     print(
         f"| {judgments:,} | {systems:,} | {hit_size} | {seconds:.1f} | {megabytes:.0f} "
         f"| {ranking.low.sum():.9f} | {ranking.cluster.max()} |",
