@@ -162,6 +162,7 @@ def format_gain(differences: Floats) -> str:
 
 
 def print_simulated_table(name: str, crowd: Crowd, runs: int, pool: ProcessPoolExecutor) -> None:
+    """Print the methods' correlations for a simulated crowd, by share of random annotators and budget."""
     print(f"\n{ITEMS} items, {ANNOTATORS} annotators, {name}: {crowd}; {runs} runs\n")
     print(f"| do not read | judgments per item | mean | fit | online | {GAINS} |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -313,6 +314,7 @@ def print_losses(name: str, correlations: Floats) -> None:
 
 
 def print_rankme_tables(runs: int, pool: ProcessPoolExecutor) -> None:
+    """Print the methods' correlations and losses for all arms of RankME."""
     arms = load_rankme_arms()
     for per_item in (3, 2):
         print(f"\nRankME, {per_item} judgments per item in random order, {runs} runs; 30 % of annotators replaced\n")
@@ -363,6 +365,7 @@ def correlations_on_mlqe(languages: str, seed: int) -> Floats:
 
 
 def print_mlqe_tables(runs: int, pool: ProcessPoolExecutor) -> None:
+    """Print the methods' correlations and losses for both language pairs of MLQE."""
     print(f"\nMLQE, 3 judgments per item in random order, {runs} runs; 30 % of annotators replaced\n")
     print(f"| languages {HEADINGS}")
     correlations_by_languages = {

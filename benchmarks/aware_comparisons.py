@@ -42,7 +42,7 @@ ETA_PRIOR = (10.0, 1.0)  # as in the paper: most annotators are good
 
 
 class Comparisons(NamedTuple):
-    """Comparisons by annotators, some of whom answer at random, (A,)."""
+    """Comparisons by annotators; `at_random`, (A,), marks the random ones."""
 
     first: Numbers
     second: Numbers
@@ -192,6 +192,7 @@ def sample_arguments(
 
 
 def print_method_table(name: str, results: dict[tuple[float, int], list[MethodFigures]]) -> None:
+    """Print the figures of all methods, by share of random annotators and comparisons per item."""
     print(f"\n{name}\n")
     print(
         "| answer at random | comparisons per item | Bradley-Terry | Crowd-BT | annotator-aware | aware - plain "
@@ -235,6 +236,7 @@ def is_ever_called_random(
 
 
 def print_alarm_table(runs: int) -> None:
+    """Print how many annotators are ever called random while a campaign grows."""
     print(f"\nEver called random in looks after {CHECKPOINTS} pairs each, {CHECKED_ITEMS} items, {runs} runs\n")
     print("| annotators | answer at random | SD of the scores | careful called random | random called random |")
     print("|---|---|---|---|---|")
@@ -263,6 +265,7 @@ def spearman_of_laws(per_item: int, random_share: float, seed: int) -> Floats:
 
 
 def print_law_table(runs: int) -> None:
+    """Print the correlations of the laws `trueskill` and `trueskill-aware`."""
     print(f"\nUpdate laws, {ITEMS} items, {ANNOTATORS} annotators, {runs} runs\n")
     print("| answer at random | comparisons per item | trueskill | trueskill-aware | aware - plain | lost, worst |")
     print("|---|---|---|---|---|---|")

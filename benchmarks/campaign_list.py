@@ -80,6 +80,7 @@ async def create_campaigns(engine: AsyncEngine, campaign_count: int, item_count:
 
 
 async def print_list_and_finish_costs(url: str, campaign_count: int, item_count: int) -> None:
+    """Print the database's processor time for the campaign list and for finish checks."""
     engine = create_engine(url, pool_size=2)
     campaigns = await create_campaigns(engine, campaign_count, item_count)
     print(f"{campaign_count} campaigns of {item_count:,} items, {OPEN_ITEMS} of them open; s of PostgreSQL's processor")

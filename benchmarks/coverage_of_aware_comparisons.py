@@ -3,7 +3,7 @@
 Run `python -m benchmarks.coverage_of_aware_comparisons [RUNS]`; the default is 24 runs, half an hour.
 
 The simulated campaigns are those of `aware_comparisons`: 100 items and 20 annotators with different discriminations (SD
-.3 of their logarithm), some of whom answer at random; in one crowd, two reverse their answers. Pairs are random, or
+.3 of their logarithm), some of them random; in one crowd, two reverse their answers. Pairs are random, or
 chosen by a selection rule under the law `trueskill-aware`. The truth is the item's score in log odds for a typical
 careful annotator, centred on the mean. `known spread` is the fit without draws, which the quality rules use.
 """

@@ -83,6 +83,7 @@ class Case(NamedTuple):
 
 
 def centre_scores(score: Array) -> Array:
+    """Return scores minus their mean."""
     centred: Array = score - np.nanmean(score)
     return centred
 
@@ -97,10 +98,13 @@ def coverage_of_known_intervals(low: Array, high: Array, truth: Array) -> Covera
 
 
 def coverage_of_standard_errors(score: Array, error: Array, truth: Array) -> CoverageRow:
+    """Return the coverage of scores -+ 1.96 standard errors."""
     return coverage_of_known_intervals(score - Z95 * error, score + Z95 * error, truth)
 
 
 class FitWithStandardErrors(Protocol):
+    """Result of a fit that has scores and standard errors."""
+
     @property
     def score(self) -> Array: ...
 
@@ -109,6 +113,7 @@ class FitWithStandardErrors(Protocol):
 
 
 def coverage_of_pairs_method(name: str, fit: Callable[..., FitWithStandardErrors], case: Case) -> CoverageRow:
+    """Return the coverage of a method for comparisons; scores are centred unless they are Expected Wins."""
     annotators = case.make_annotators(ITEMS, name)
     number = ITEMS * case.judgments_per_item // 2  # a pair is a judgment of both
     truth = fit(*annotators.draw_pairs(TRUTH_ANSWERS_FACTOR * number), n_items=ITEMS)
@@ -135,6 +140,7 @@ def coverage_of_best_worst_counts(answers: int, case: Case) -> CoverageRow:
 def fit_best_worst_counts(
     annotators: UnroundedAnnotators, tuples: int, answers: int
 ) -> best_worst_counts.BestWorstCounts:
+    """Simulate answers to tuples and return their best-worst counts."""
     items = np.repeat(annotators.draw_hits(tuples, ITEMS_PER_HIT)[0], answers, axis=0)
     hits = len(items)
     hit_annotators = np.repeat(annotators.rng.integers(ANNOTATORS, size=(hits, 1)), ITEMS_PER_HIT, axis=1)

@@ -61,6 +61,7 @@ print(json.dumps([seconds, len(result.loss_history_), resource.getrusage(resourc
 
 
 def print_published_figures() -> None:
+    """Print published figures next to those of Easel."""
     labels = np.loadtxt(DATA / "anesthesia" / "anesthesia.csv", delimiter=",", skiprows=1, dtype=int).T - 1
     fit_from_votes = fit(*labels, alpha=1.0, beta=1.0)
     best_fit = fit(*labels, alpha=1.0, beta=1.0, restarts=200, rng=np.random.default_rng(1979))
@@ -111,6 +112,7 @@ def run_program(python: Path, program: str, folder: Path) -> tuple[list[float], 
 
 
 def print_speed(crowd_kit: Path) -> None:
+    """Print time, memory and accuracy of Easel and of crowd-kit, if installed."""
     true_classes, labels = simulate_labels_by_true_class(np.random.default_rng(2014))
     label_matrix = latent_classes.make_label_matrix(
         labels["items"], labels["annotators"], labels["labels"], ANNOTATORS, 2

@@ -3,8 +3,8 @@
 The default is 50 campaigns per row, and both laws. Simulated campaigns have 25 items and HITs of 5. They are forecast
 as on the page *Plan*, with the number of annotators known: before the first answer, from the true population, or after
 2 judgments per item, from these answers. Then each campaign continues until its goal is reached, which is checked as
-often as in the forecast. `easl` has 200 annotators. `easl-aware`, which measures two of the goals itself, has 20, none
-or 15 % of whom answer at random.
+often as in the forecast. `easl` has 200 annotators. `easl-aware`, which measures two of the goals itself, has 20; in
+half of its rows 15 % of these answer at random.
 
 For each goal the table shows how many campaigns needed a number of judgments within the band of the forecast, below it
 and above it; and the ratio of the forecast median to what was needed, as the median over campaigns with a band that

@@ -44,6 +44,7 @@ def simulate_means(items: int, rng: np.random.Generator) -> ModeratedMeans:
 
 
 def processor_seconds_of_progress(goal: str, means: ModeratedMeans) -> float:
+    """Return the processor seconds of computing a goal's progress."""
     settings = {"goal_percent": 95, "goal_within": 5, "goal_width": 10, "goal_correlation": 0.9}
     campaign = make_unsaved_campaign(goal=goal, when_reached="tell", best_items=BEST_ITEMS, threshold=50, **settings)
     start = time.process_time()
@@ -52,6 +53,7 @@ def processor_seconds_of_progress(goal: str, means: ModeratedMeans) -> float:
 
 
 def processor_seconds_of_fit(judgments: int) -> float:
+    """Return the processor seconds of fitting `easl-aware` to simulated judgments."""
     rng = np.random.default_rng(2)
     items, annotators = judgments // JUDGMENTS_PER_ITEM, max(10, judgments // 100)
     judged_items, judging_annotators = (

@@ -112,7 +112,7 @@ def make_annotators_of_two_clusters(rng: np.random.Generator) -> tuple[Annotator
 
 
 def make_annotators_with_habits(random_share: float, rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
-    """Return annotators with individual habits, some of whom answer at random, and true values, (items,)."""
+    """Return annotators with individual habits, some of them random, and true values, (items,)."""
     true_values = rng.beta(2, 2, ITEMS)
     population = Population(0.15, 0.3, 0.15, 0.4, careless={"random": random_share})
     return HabitAnnotators(population.draw_habits(ANNOTATORS, rng), true_values), true_values

@@ -46,6 +46,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def load_comparisons(path: Path) -> ComparisonFile:
+    """Return the comparisons of llmfao.csv."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     names, system = np.unique([[row["left"], row["right"]] for row in rows], return_inverse=True)
@@ -73,6 +74,7 @@ METHODS = judged_pairs.SCORING_METHODS | {
 
 
 def print_robustness(comparisons: ComparisonFile) -> None:
+    """Print how well each method agrees with the gold scores by share of random judges."""
     advice = comparisons.advice_on_system(comparisons.baseline).sentence
     print(f"{BASELINE} as baseline, {RUNS} runs of {BUDGET:,} judgments. {advice}\n")
     experiment = RandomJudgesExperiment(comparisons, SEED, METHODS)
@@ -132,6 +134,7 @@ def draw_outcomes(a: Floats, distance: Floats, width: Floats, rng: np.random.Gen
 
 
 def print_speed() -> None:
+    """Print the seconds of graded response fits, and their correlation with the truth."""
     print("| Graded response | seconds | Pearson with the truth |")
     print("|---|---|---|")
     columns, performances = simulate_judgments(100_000, 30, 1000, 1000, seed=1)

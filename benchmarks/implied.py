@@ -81,6 +81,7 @@ def print_row_of_counts(name: str, counts: ImpliedCounts) -> None:
 
 
 def print_real_accuracy() -> None:
+    """Print how often real judgments contradict implications, by rule of implication."""
     first, second, outcomes, annotators = (column.tolist() for column in load_argument_judgment_columns())
     print(f"ukp_convarg1, {len(first):,} judgments\n")
     print("| implied by | pairs judged although implied | answered otherwise | the other way round |")
@@ -110,6 +111,7 @@ def simulate_accepting_contradictions(noise: float, rng: np.random.Generator) ->
 
 
 def print_savings(runs: int = 3) -> None:
+    """Print how many pairs a simulated annotator is asked, and how many implications are wrong."""
     print("\nA simulated annotator and all pairs of 100 items, of implied ones one in ten\n")
     print("| noise | pairs asked | implied, wrong by the truth | the same, contradictions let in | |")
     print("|---:|---:|---:|---:|---:|")
@@ -125,6 +127,7 @@ def print_savings(runs: int = 3) -> None:
 
 
 def print_speed_row(items: int, answers: int = 100_000) -> None:
+    """Print processor time and memory of implications for a number of items."""
     rng = np.random.default_rng(items)
     true_values = rng.random(items)
     pair_filter = ImpliedPairFilter(Implications(), 1, 1, 10)

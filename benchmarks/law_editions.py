@@ -127,6 +127,7 @@ def main() -> None:
 
 
 def print_editions(pool: ProcessPoolExecutor, runs: int) -> None:
+    """Print the outcomes of both editions."""
     print(f"\n{ITEMS} items, {ANNOTATORS} annotators with biases of .15; {runs} campaigns\n")
     print("| asked | random | edition | Spearman | top 15 found | right side of median | lower half | bias |")
     print("|---|---|---|---|---|---|---|---|")
@@ -144,6 +145,7 @@ def print_editions(pool: ProcessPoolExecutor, runs: int) -> None:
 
 
 def print_annotators_called_random(pool: ProcessPoolExecutor, runs: int) -> None:
+    """Print how many careful annotators are called random if answers hardly differ."""
     print("\nCareful annotators said to answer at random\n\n| answers | annotators | by the law | by the fit |")
     print("|---|---|---|---|")
     for kind in FLAT_CROWDS:

@@ -88,6 +88,7 @@ async def measure_lease_milliseconds(
 
 
 async def print_lease_costs(url: str) -> None:
+    """Print how long a new annotator waits, by number of open HITs."""
     print("| open HITs | a new HIT, median / 95 %, ms | held items full | told to wait |\n|---|---|---|---|")
     annotator_numbers = count()
     async with open_engine(url) as engine:

@@ -60,6 +60,7 @@ class NearestCompanions(LeastJudgedCompanions):
     def draw_companions(
         self, leader: int, count: int, barred: ItemSet, rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
+        """Return the companions with the fewest judgments, and among these with the nearest scores."""
         others = rng.permutation(sorted(self.items - barred - {leader, *chosen_items}))
         distance = np.abs(self._known.score[others] - self._known.score[leader])
         nearest: list[int] = others[np.lexsort((distance, self._known.judgments[others]))[:count]].tolist()
@@ -69,6 +70,7 @@ class NearestCompanions(LeastJudgedCompanions):
 def make_swiss_pools(
     settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[LeastJudgedLeaders, NearestCompanions]:
+    """Return leaders with the fewest judgments, and their nearest companions."""
     return LeastJudgedLeaders(items, open_items.judgments), NearestCompanions(items, open_items, settings.gamma)
 
 

@@ -68,6 +68,7 @@ def compare_with_evalica(
 
 
 def print_speed() -> None:
+    """Print the seconds of Bradley-Terry in Easel and in evalica."""
     print(f"Bradley-Terry, {JUDGMENTS:,} judgments, without a prior, to {TOLERANCE}; ours with standard errors\n")
     print("| items | Easel, s | evalica, s | ratio | largest difference |")
     print("|---:|---:|---:|---:|---:|")
@@ -82,6 +83,7 @@ def print_speed() -> None:
 
 
 def print_argument_figures() -> None:
+    """Print transitivity and correlations with the published ranking for the arguments."""
     first, second, outcomes, annotators = load_argument_judgment_columns()
     with (ARGUMENT_JUDGMENTS.parent / "arguments.csv").open(encoding="utf-8", newline="") as file:
         arguments = list(csv.DictReader(file))
@@ -106,6 +108,7 @@ def print_argument_figures() -> None:
 
 
 def print_llmfao_difference(path: str) -> None:
+    """Print how much Easel and evalica differ on llmfao.csv."""
     table = pd.read_csv(path)
     numbers, index = pd.factorize(pd.concat([table["left"], table["right"]]))
     first, second = numbers[: len(table)], numbers[len(table) :]

@@ -5,7 +5,7 @@ The output contains the populations of `simulation.annotators` that are named af
 between people come from those with 30 or more judgments. The ends of the scale hide part of the biases and of the
 noise, so both are increased until simulated answers spread as far as real ones.
 
-Below each fit, a table compares figures of the real answers with answers of simulated people, each of whom judges the
+Below each fit, a table compares figures of the real answers with answers of simulated people. Each of these judges the
 same sentences as one of the real people.
 """
 

@@ -52,6 +52,7 @@ async def load_table_rows(engine: AsyncEngine, slug: str, name: str) -> list[dic
 
 
 async def transitivity_of_arguments(engine: AsyncEngine, slug: str) -> PublishedFigure:
+    """Return the pooled kappa of transitivity of the arguments."""
     rows = {row["measure"]: row for row in await load_table_rows(engine, slug, "consistency")}
     transitivity_row = rows["transitivity"]
     return (
@@ -62,11 +63,13 @@ async def transitivity_of_arguments(engine: AsyncEngine, slug: str) -> Published
 
 
 async def prevalence_of_word_sense(engine: AsyncEngine, slug: str) -> PublishedFigure:
+    """Return the prevalence of the first sense of *add*."""
     first_row, *_ = await load_table_rows(engine, slug, "labels")
     return "prevalence of sense 1 of *add*", ".51", f"{first_row['prevalence']:.3f}"
 
 
 async def log_likelihood_of_anesthesia_labels(engine: AsyncEngine, slug: str) -> PublishedFigure:
+    """Return the log-likelihood of Dawid-Skene for the anesthesia labels."""
     answers = await FitCache().load_answers(engine, slug)
     labels = np.asarray(answers.value, dtype=np.int64)
     result = dawid_skene.fit(answers.item, answers.annotator, labels, alpha=1.0, beta=1.0)
@@ -81,6 +84,7 @@ FIGURES_BY_CAMPAIGN: dict[str, Callable[[AsyncEngine, str], Awaitable[PublishedF
 
 
 async def import_and_print_figures(url: str) -> None:
+    """Import each data set and print its figure next to the published one."""
     engine = create_engine(url, pool_size=4)
     print("| campaign | HITs | import, s | figure | published | found |\n|---|---:|---:|---|---|---|")
     for name, compute_figure in FIGURES_BY_CAMPAIGN.items():

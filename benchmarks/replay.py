@@ -28,6 +28,7 @@ PARAMETERS = LawParameters()
 
 
 def simulate_hits(count: int, rng: np.random.Generator) -> list[AnsweredHit]:
+    """Return answered HITs in which all items are equally frequent."""
     rounds = -(-count * ITEMS_PER_HIT // ITEMS)
     items = np.concatenate([rng.permutation(ITEMS) for _ in range(rounds)]).reshape(-1, ITEMS_PER_HIT)[:count]
     scores = rng.integers(101, size=items.shape) / 100
@@ -35,6 +36,7 @@ def simulate_hits(count: int, rng: np.random.Generator) -> list[AnsweredHit]:
 
 
 def initial_beliefs(law: Law) -> LawBeliefs:
+    """Return a law's beliefs before any answer."""
     return law.initial_beliefs([np.full(ITEMS, number) for number in law.family.default_prior], PARAMETERS)
 
 

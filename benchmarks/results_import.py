@@ -88,6 +88,7 @@ async def measure_import_and_exports(
 
 
 async def measure_with_engine(database: TemporaryDatabase, options: argparse.Namespace) -> None:
+    """Measure with an engine that is closed afterwards."""
     engine = create_engine(database.url, pool_size=4)
     try:
         postgresql = database.find_processes()

@@ -163,7 +163,7 @@ class ReleasingCampaign:
             self.simulation.release_settled_items(is_settled)
         return is_settled
 
-    def even_judgments_per_item(self, enough: int) -> int:
+    def count_even_judgments(self, enough: int) -> int:
         """Judge all items evenly and return the judgments per item until `enough` are settled, or the maximum."""
         hits = self.simulation.iterate_answered_hits(self.annotators)
         for count in range(1, MAX_JUDGMENTS_WITH_RELEASE):
@@ -180,14 +180,14 @@ def simulate_release(goal: str, crowd: str, distribution: str, seed: int) -> Rel
         IS_RIGHT_BY_GOAL[goal](releasing.means, releasing.simulation.score, releasing.truth)[is_released],
         int(is_released.sum()),
     )
-    even_judgments = ReleasingCampaign(goal, "scores", crowd, distribution, seed).even_judgments_per_item(items)
+    even_judgments = ReleasingCampaign(goal, "scores", crowd, distribution, seed).count_even_judgments(items)
     return ReleaseFigures(int(is_right.sum()), items, float(releasing.tally.judgments.mean()), even_judgments)
 
 
 def make_partly_random_annotators(
     share: float, true_values: Array, rng: np.random.Generator
 ) -> tuple[SimulatedAnnotators, Array]:
-    """Return annotators, a share of whom answer at random, and mean expected answers, (items,)."""
+    """Return annotators, a share of them random, and their mean expected answers, (items,)."""
     annotators = HabitAnnotators(
         replace(POPULATION, careless={"random": share}).draw_habits(ANNOTATORS, rng), true_values
     )

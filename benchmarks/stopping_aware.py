@@ -1,9 +1,9 @@
 """Compare two ways of measuring a goal under `easl-aware`: `python -m benchmarks.stopping_aware [RUNS]`.
 
-The default is 200 runs. Simulated campaigns have 40 items and HITs of 5, by 20 annotators with biases, none, 15 % or 30
-% of whom answer at random. After every judgment per item, from the second on, the goal is checked at 95 % probability
-with a tolerance of 10 points. *means* uses the plain means of all answers and how much annotators differ. *easl-aware*
-uses the law's own scores with the standard errors of its fit, as such campaigns do.
+The default is 200 runs. Simulated campaigns have 40 items and HITs of 5, by 20 annotators with biases. In the rows 0 %,
+15 % or 30 % of them answer at random. After every judgment per item, from the second on, the goal is checked at 95 %
+probability with a tolerance of 10 points. *means* uses the plain means of all answers and how much annotators differ.
+*easl-aware* uses the law's own scores with the standard errors of its fit, as such campaigns do.
 
 The table shows the share of ended campaigns that really met the goal, their judgments per item, and the number of
 campaigns that had not ended after 20 judgments per item. For narrow intervals, *right* is the share of intervals that
