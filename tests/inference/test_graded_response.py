@@ -27,7 +27,7 @@ from benchmarks.graded_response import measure_recovery, simulate_judgments, sim
 
 
 def draw_judgments(judgments, systems, judges, segments, *, seed):
-    """Judgments from known parameters, those drawn from near the prior."""
+    """Return judgments with known parameters, which are drawn from near the prior."""
     rng = np.random.default_rng(seed)
     theta, log_a = rng.normal(0, math.sqrt(2), systems), rng.normal(math.log(1.7), 0.6, judges)
     centre, width = rng.normal(0, 1.0, segments), rng.lognormal(0, 0.4, segments)
@@ -39,12 +39,12 @@ def draw_judgments(judgments, systems, judges, segments, *, seed):
 
 
 def in_units_of_the_paper(found):
-    """Sensitivities and difficulties at the maximum of section 5.1."""
+    """Return sensitivities and difficulties at the maximum of section 5.1."""
     return found.sensitivity * found.unit, found.difficulty / found.unit
 
 
 def probability(outcome, theta, a, lower, upper):
-    """Section 4.1 as it is printed."""
+    """Return the probability of an outcome as section 4.1 prints it."""
     cumulative = [1.0, expit(a * (theta - lower)), expit(a * (theta - upper)), 0.0]
     return cumulative[outcome + 1] - cumulative[outcome + 2]
 
