@@ -181,8 +181,8 @@ class StudyArm(NamedTuple):
         items: Item of each judgment.
         annotators: Annotator of each judgment.
         scores: Scores, 0 to 1.
-        oracle: True value of each item.
-        people: Number of annotators.
+        true_values: True value of each item.
+        annotator_count: Number of annotators.
 
     """
 

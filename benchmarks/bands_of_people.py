@@ -53,8 +53,8 @@ class CheckpointFigures(NamedTuple):
         error: Standard error of the figure.
         low: Lower end of the jackknife band.
         high: Upper end of the jackknife band.
-        drawn_low: Lower end of the bootstrap band.
-        drawn_high: Upper end of the bootstrap band.
+        bootstrap_low: Lower end of the bootstrap band.
+        bootstrap_high: Upper end of the bootstrap band.
 
     """
 

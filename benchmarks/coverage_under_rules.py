@@ -86,8 +86,8 @@ def simulate_study_of_population(
     """Return annotators of a population and their mean expected answers, (items,).
 
     Args:
-        people: Population of the annotators.
-        truths: Function that draws the true values of the items.
+        population: Population of the annotators.
+        draw_true_values: Function that draws the true values of the items.
         rng: Source of randomness.
 
     """

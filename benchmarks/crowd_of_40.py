@@ -260,7 +260,7 @@ class SeedResult(NamedTuple):
     before: float
     after: float
     alone: float
-    draw_seconds: float
+    seconds: float
 
     def is_good(self, count_by_kind: dict[Kind, int]) -> bool:
         """Return whether all careless and at most one careful annotator are held, without loss of correlation."""

@@ -133,7 +133,7 @@ class WorkTimes:
         answers: Time of each acknowledgement and duration of the request, (A, 2).
         calm: Start and end of turns without decisions.
         deciding: Start and end of turns with decisions.
-        took: Seconds of each decision.
+        decision_seconds: Seconds of each decision.
 
     """
 

@@ -46,10 +46,10 @@ class Row(NamedTuple):
 
     Attributes:
         goal: Goal of the campaign.
-        before: Judgments of each item at the time of the forecast.
+        judgments_before: Judgments of each item at the time of the forecast.
         law: Update law.
         annotators: Number of annotators.
-        at_random: Share of annotators who answer at random.
+        random_share: Share of annotators who answer at random.
 
     """
 
@@ -77,7 +77,7 @@ class ForecastAndNeed(NamedTuple):
 
     Attributes:
         needed: Judgments that the campaign needed.
-        middle: Median of the forecast.
+        median: Median of the forecast.
         low: Lower end of the forecast's band.
         high: Upper end of the forecast's band.
 

@@ -31,8 +31,8 @@ class Row(NamedTuple):
 
     Attributes:
         goal: Goal of the campaign.
-        best: Number of best items to find; 0 for other goals.
-        simulated: Number of items that are simulated.
+        best_items: Number of best items to find; 0 for other goals.
+        simulated_items: Number of items that are simulated.
 
     """
 

@@ -209,7 +209,7 @@ def judgments_until_goal(figures: Array, goal: float) -> float:
     """Return the judgments per item at which the mean figure of the runs first reaches a goal; infinite if never.
 
     Args:
-        courses: Figures of the runs, (runs, 20).
+        figures: Figures of the runs, (runs, 20).
         goal: Figure to reach.
 
     """

@@ -29,7 +29,7 @@ class LabelCrowd(NamedTuple):
         items: Number of items.
         annotators: Number of annotators.
         classes: Number of classes.
-        per_item: Labels per item.
+        labels_per_item: Labels per item.
         accuracy: Parameters of the Beta distribution of annotators' accuracies.
         spammers: Share of annotators who label at random.
         is_uneven: Whether a few annotators give most of the labels.

@@ -30,7 +30,7 @@ def simulate_classes_and_label_probabilities(seed: int, split_share: float) -> t
 
     Args:
         seed: Seed of the crowd.
-        divided: Share of items on which annotators split.
+        split_share: Share of items on which annotators split.
 
     """
     rng = np.random.default_rng(seed)

@@ -79,8 +79,8 @@ def simulate_checkpoints(
     Args:
         data: Source of annotators and truth.
         rule: Selection rule.
-        n: Items per HIT.
-        most: Judgments per item at the end.
+        items_per_hit: Items per HIT.
+        max_judgments_per_item: Judgments per item at the end.
         seed: Number of the run.
 
     """

@@ -52,8 +52,8 @@ async def create_campaign_with_open_hits(
     Args:
         engine: Database.
         open_hits: Number of open HITs.
-        free: Number of items that are in no open HIT.
-        judgments: Judgments per item that the campaign wants.
+        free_items: Number of items that are in no open HIT.
+        judgments_per_item: Judgments per item that the campaign wants.
 
     """
     settings = CampaignSettings(

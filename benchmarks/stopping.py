@@ -84,14 +84,14 @@ class ReleaseFigures(NamedTuple):
     """Results of a campaign that releases items.
 
     Attributes:
-        right: Number of released items whose result is right.
+        right_items: Number of released items whose result is right.
         items: Number of released items.
-        judgments: Judgments per item.
-        evenly: Judgments per item until as many items are settled if all are judged evenly.
+        judgments_per_item: Judgments per item.
+        even_judgments_per_item: Judgments per item until as many items are settled if all are judged evenly.
 
     """
 
-    accuracy: int
+    right_items: int
     items: int
     judgments_per_item: float
     even_judgments_per_item: int

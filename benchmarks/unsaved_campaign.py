@@ -12,7 +12,7 @@ def make_unsaved_campaign(**settings: Any) -> Campaign:
     """Return an unsaved campaign with these settings, without validation; the other settings have their defaults.
 
     Args:
-        values: Settings by the field name of `Campaign`, or by `rule`, `design` or `criteria`.
+        settings: Settings by the field name of `Campaign`, or by `rule`, `design` or `criteria`.
 
     Returns:
         The campaign.

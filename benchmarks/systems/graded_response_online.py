@@ -37,7 +37,7 @@ class NormalGrid(NamedTuple):
     """Quadrature nodes of a standard Normal in three dimensions, (points,) each.
 
     Attributes:
-        apart: Coordinate of theta minus the centre.
+        difference: Coordinate of theta minus the centre.
         width: Coordinate of the log width.
         a: Coordinate of log a.
         log_weight: Logarithm of the weight.

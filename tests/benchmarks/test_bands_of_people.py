@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_band_of_an_experiment_holds_its_figure_and_a_bootstrap_lies_below(monkeypatch):
-    monkeypatch.setattr("benchmarks.bands_of_people.DRAWS", 5)
+    monkeypatch.setattr("benchmarks.bands_of_people.BOOTSTRAP_DRAWS", 5)
     found = measure_experiment(Row("da", 6), 1)
     assert found.figure.shape == (len(CHECKPOINTS),)
     assert ((found.low < found.figure) & (found.figure < found.high)).all()

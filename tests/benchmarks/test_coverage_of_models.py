@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def in_small(monkeypatch):
     """Where most of the time goes: the fit to graded responses, and agreement on very many items."""
-    for name, fewer in {"SYSTEMS": 4, "SEGMENTS": 20, "MANY_ITEMS": 1_000, "DRAWS": 100}.items():
+    for name, fewer in {"SYSTEMS": 4, "SEGMENTS": 20, "TRUTH_ITEMS": 1_000, "BOOTSTRAP_DRAWS": 100}.items():
         monkeypatch.setattr(f"benchmarks.coverage_of_models.{name}", fewer)
 
 

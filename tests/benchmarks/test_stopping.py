@@ -33,7 +33,7 @@ def test_every_kind_of_items_lies_on_the_scale():
 @pytest.mark.parametrize("crowd", CROWDS)
 def test_campaigns_release_items_that_are_right_or_not(crowd):
     found = simulate_release("threshold", crowd, "two heaps", 3)
-    assert 0 < found.accuracy <= found.items <= 30
+    assert 0 < found.right_items <= found.items <= 30
     assert (
         1
         <= min(found.judgments_per_item, found.even_judgments_per_item)
