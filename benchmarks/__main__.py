@@ -1,7 +1,7 @@
-"""Every benchmark but `hostile`, which takes an hour, each in a process: `python -m benchmarks [--llmfao FOLDER]`.
+"""Run every benchmark except `hostile`, each in its own process: `python -m benchmarks [--llmfao FOLDER]`.
 
-FOLDER holds llmfao.csv of the repository dustalov/evalica (commit 2ebe79e), which is not part of Easel; without it the
-two tables about it are left out. All of it takes about three quarters of an hour.
+FOLDER contains llmfao.csv from the repository dustalov/evalica (commit 2ebe79e), which is not part of Easel. Without
+it, two tables about this file are skipped. A complete run takes about 45 minutes.
 """
 
 import argparse
@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 
-def main(llmfao: Path | None) -> None:
-    arguments: dict[str, list[Path]] = {
+def main(llmfao_folder: Path | None) -> None:
+    arguments_by_benchmark: dict[str, list[Path]] = {
         "selection": [],
         "serving": [],
         "open_hits": [],
@@ -22,7 +22,7 @@ def main(llmfao: Path | None) -> None:
         "dawid_skene": [],
         "agreement": [],
         "analysis_page": [],
-        "pairwise": [] if llmfao is None else [llmfao / "llmfao.csv"],
+        "pairwise": [] if llmfao_folder is None else [llmfao_folder / "llmfao.csv"],
         "pairs": [],
         "implied": [],
         "balanced_tuples": [],
@@ -30,18 +30,18 @@ def main(llmfao: Path | None) -> None:
         "label_confidence": [],
         "label_selection": [],
         "goals": [],
-        "goal_looks": [],
+        "goal_progress_time": [],
         "populations": [],
-        "graded_response": [] if llmfao is None else [llmfao],
+        "graded_response": [] if llmfao_folder is None else [llmfao_folder],
         "annotator_aware": [],
         "coverage": [],
         "coverage_under_rules": [],
         "crowd_of_40": [],
         "published": [],
     }
-    for name, files in arguments.items():
+    for name, arguments in arguments_by_benchmark.items():
         print(f"\n## {name}\n", flush=True)
-        subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *files], check=True)
+        subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *arguments], check=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""How long the analysis page estimates, part by part, as it is first shown: `python -m benchmarks.analysis_page`.
+"""Measure how long the analysis page takes to compute each of its parts: `python -m benchmarks.analysis_page`.
 
-1,000 judgments: 200 HITs of 5 out of 150 items by 12 annotators, who see the truth with a bias and a noise of their
-own. Each part in a process of its own, so that what it imports counts; and once more, as after the next answer.
+The data are 1,000 simulated judgments: 200 HITs of 5 out of 150 items, by 12 annotators with individual biases and
+noise. Each part runs in its own process, so that *first* includes imports. *Again* computes the same part for new
+answers.
 """
 
 import subprocess
@@ -18,16 +19,17 @@ from app.analysis.scores import compare_scores_by_correlation
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import LawParameters
 
-ITEMS, HITS, SIZE, ANNOTATORS = 150, 200, 5, 12
+ITEMS, HITS, ITEMS_PER_HIT, ANNOTATORS = 150, 200, 5, 12
 
 
-def crowd(seed: int = 1) -> Answers:
+def simulate_answers(seed: int = 1) -> Answers:
+    """Return simulated answers of annotators with individual biases."""
     rng = np.random.default_rng(seed)
-    truth, bias = rng.uniform(0, 100, ITEMS), rng.normal(0, 8, ANNOTATORS)
-    hit = np.repeat(np.arange(HITS), SIZE)
-    item = np.concatenate([rng.choice(ITEMS, SIZE, replace=False) for _ in range(HITS)])
+    true_scores, bias = rng.uniform(0, 100, ITEMS), rng.normal(0, 8, ANNOTATORS)
+    hit = np.repeat(np.arange(HITS), ITEMS_PER_HIT)
+    item = np.concatenate([rng.choice(ITEMS, ITEMS_PER_HIT, replace=False) for _ in range(HITS)])
     annotator = hit % ANNOTATORS
-    score = np.clip(np.round(truth[item] + bias[annotator] + rng.normal(0, 12, len(item))), 0, 100)
+    score = np.clip(np.round(true_scores[item] + bias[annotator] + rng.normal(0, 12, len(item))), 0, 100)
     names = [str(number) for number in range(ITEMS)]
     return Answers(
         seq=np.arange(HITS) + 1, hit=hit, item=item, annotator=annotator, score=score, value=score,
@@ -38,19 +40,20 @@ def crowd(seed: int = 1) -> Answers:
     )  # fmt: skip
 
 
-def estimate(part: str, answers: Answers) -> None:
+def compute_part(part: str, answers: Answers) -> None:
+    """Compute one part of the analysis page, including tables that cannot be estimated."""
     if part == "scores":
         compare_scores_by_correlation(
             answers, SCORE_METHODS["easl"].fit(answers), SCORE_METHODS["bradley_terry"].fit(answers)
         )
     for table in (table for table in TABLE_METHODS.values() if table.section.name == part):
-        with suppress(Inestimable):  # that it cannot be estimated is what the page shows
+        with suppress(Inestimable):  # the page shows this reason
             table.fit(answers, Options())
 
 
-def timed(part: str, answers: Answers) -> float:
+def seconds_to_compute(part: str, answers: Answers) -> float:
     start = time.perf_counter()
-    estimate(part, answers)
+    compute_part(part, answers)
     return time.perf_counter() - start
 
 
@@ -63,7 +66,7 @@ def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:]:
         (name,) = sys.argv[1:]
-        first, again = (timed(name, crowd(seed)) for seed in (1, 2))
-        print(f"| {name} | {first:.2f} | {again:.2f} |", flush=True)
+        first_seconds, second_seconds = (seconds_to_compute(name, simulate_answers(seed)) for seed in (1, 2))
+        print(f"| {name} | {first_seconds:.2f} | {second_seconds:.2f} |", flush=True)
     else:
         main()

@@ -1,7 +1,7 @@
-"""How long researchers' pages about annotators take: `python -m benchmarks.annotator_pages [--answers 200000]`.
+"""Measure how long the admin pages about annotators take: `python -m benchmarks.annotator_pages [--answers 200000]`.
 
-A running campaign has so many answers of 100 annotators. Each page is opened five times. The first time is shown by
-itself, because a process computes some figures once and keeps them until there are new answers.
+A running campaign has the given number of answers from 100 annotators. Each page is opened five times. The first time
+has its own column, because a process caches some figures until new answers arrive.
 """
 
 import argparse
@@ -9,29 +9,26 @@ import asyncio
 import os
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import httpx
 import numpy as np
 
-from app.database import embedded
-from app.database.migrate import upgrade_schema
-from benchmarks.exclusions import answered
-from benchmarks.large import working
-from benchmarks.serving import server
+from benchmarks.exclusions import store_answers_of_others
+from benchmarks.large import create_campaign_without_end
+from benchmarks.serving import run_server
+from benchmarks.temporary_database import run_temporary_database
 
-PAGES = {
+PATHS_BY_PAGE = {
     "annotators": "annotators",
     "one annotator": "annotators/A7",
     "quality inbox": "checks",
 }
-TIMES = 5
+OPENINGS = 5
 
 
 def log_in(url: str, base: str) -> httpx.Client:
-    """Return a client with the session of a researcher."""
+    """Log in as a researcher and return a client with the session."""
     command = [sys.executable, "-m", "app.cli", "login"]
     environment = os.environ | {"DATABASE_URL": url}
     link = subprocess.run(command, check=True, env=environment, capture_output=True, text=True).stdout.strip()
@@ -54,19 +51,14 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=10_000)
     parser.add_argument("--port", type=int, default=8923)
     options = parser.parse_args()
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        with server(url, options.port, 1):
-            task = asyncio.run(working(url, options.port, items=options.items))
-            asyncio.run(answered(url, task.slug, options.answers, options.items))
-            client = log_in(url, f"http://127.0.0.1:{options.port}")
-            print("| page | first, s | then, s (median) |\n|---|---|---|", flush=True)
-            for name, path in PAGES.items():
-                first, *rest = (seconds_to_open(client, f"/admin/campaigns/{task.slug}/{path}") for _ in range(TIMES))
-                print(f"| {name} | {first:.2f} | {np.median(rest):.2f} |", flush=True)
+    with run_temporary_database() as database, run_server(database.url, options.port, 1):
+        task = asyncio.run(create_campaign_without_end(database.url, options.port, items=options.items))
+        asyncio.run(store_answers_of_others(database.url, task.slug, options.answers, options.items))
+        client = log_in(database.url, f"http://127.0.0.1:{options.port}")
+        print("| page | first, s | then, s (median) |\n|---|---|---|", flush=True)
+        for name, path in PATHS_BY_PAGE.items():
+            first, *rest = (seconds_to_open(client, f"/admin/campaigns/{task.slug}/{path}") for _ in range(OPENINGS))
+            print(f"| {name} | {first:.2f} | {np.median(rest):.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
-"""Cost of the list of campaigns and of the end of a campaign: `python -m benchmarks.campaign_list [--items 1000000]`.
+"""Measure the cost of the campaign list and of finish checks: `python -m benchmarks.campaign_list [--items 1000000]`.
 
-All items of some campaigns but a few have all judgments. Figures are processor seconds of PostgreSQL, the least of some
+Campaigns have all their judgments except for a few items. Figures are processor seconds of PostgreSQL, the minimum over
 repetitions.
 """
 
 import argparse
 import asyncio
 import os
-import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,64 +19,68 @@ from app.annotation.hits.finish_check import FINISH_CHECK
 from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign_or_refuse
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.summaries import load_campaigns_with_progress
-from app.database import embedded
 from app.database.campaign import finish_campaign_if_complete_and_tell
-from app.database.migrate import upgrade_schema
 from app.database.session import create_engine, create_engine_without_limits, driver_of
 from app.designs.campaign import Campaign
+from benchmarks.temporary_database import run_temporary_database
 
 NOW = datetime(2026, 1, 5, 9, tzinfo=UTC)
-TICKS = os.sysconf("SC_CLK_TCK")
+CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 REPETITIONS = 5
 OPEN_ITEMS = 5
 
-ITEMS = text("""
+INSERT_ITEMS = text("""
     INSERT INTO items (campaign_id, number, external_id, shown, fields)
     SELECT :campaign, k, 'v' || k, 'verb ' || k, '{}' FROM generate_series(0, CAST(:items AS int) - 1) AS k
 """)
-ANSWER_ALL = text("""
+FINISH_ALL_BUT_OPEN_ITEMS = text("""
     UPDATE posteriors SET judgments = 3
     WHERE campaign_id = :campaign AND subject < CAST(:items AS int) - CAST(:open AS int)
 """)
 
 
-def cpu_seconds(pid: int) -> float:
-    """Return the processor time of a process."""
+def processor_seconds_of_process(pid: int) -> float:
+    """Return the processor time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS_PER_SECOND
 
 
-async def least_cpu_seconds(engine: AsyncEngine, work: Callable[[Any], Awaitable[object]], repetitions: int) -> float:
-    """Return the least processor time that PostgreSQL took for a piece of work on a connection in a transaction."""
-    taken = []
+async def least_database_seconds(
+    engine: AsyncEngine, work: Callable[[Any], Awaitable[object]], repetitions: int
+) -> float:
+    """Return the minimum processor time that PostgreSQL needs for some work in a transaction, over repetitions."""
+    seconds = []
     async with engine.connect() as connection:
         pid = await connection.scalar(text("SELECT pg_backend_pid()"))
         await connection.rollback()
         for _ in range(repetitions):
-            before = cpu_seconds(pid)
+            before = processor_seconds_of_process(pid)
             async with connection.begin():
                 await work(connection)
-            taken.append(cpu_seconds(pid) - before)
-    return min(taken)
+            seconds.append(processor_seconds_of_process(pid) - before)
+    return min(seconds)
 
 
 async def create_campaigns(engine: AsyncEngine, campaign_count: int, item_count: int) -> Sequence[Campaign]:
-    """Return running campaigns, all of whose items but a few have all judgments."""
+    """Create running campaigns in which only a few items need judgments, and return them."""
     campaigns = []
     for k in range(campaign_count):
         async with engine.begin() as connection:
             settings = CampaignSettings(name=f"Verbs {k}", question="How frequent?", judgments_per_item=3)
             draft = await create_draft_campaign_or_refuse(connection, settings, now=NOW)
-            await connection.execute(ITEMS, {"campaign": draft.id, "items": item_count})
+            await connection.execute(INSERT_ITEMS, {"campaign": draft.id, "items": item_count})
             campaigns.append(await change_campaign_status_or_refuse(connection, draft.slug, "launch", now=NOW))
-            await connection.execute(ANSWER_ALL, {"campaign": draft.id, "items": item_count, "open": OPEN_ITEMS})
+            await connection.execute(
+                FINISH_ALL_BUT_OPEN_ITEMS, {"campaign": draft.id, "items": item_count, "open": OPEN_ITEMS}
+            )
     async with create_engine_without_limits(engine.url.render_as_string(hide_password=False)).connect() as connection:
         await connection.execution_options(isolation_level="AUTOCOMMIT")
         await connection.execute(text("VACUUM ANALYZE posteriors"))
     return campaigns
 
 
-async def measure(url: str, campaign_count: int, item_count: int) -> None:
+async def print_list_and_finish_costs(url: str, campaign_count: int, item_count: int) -> None:
+    """Print the database's processor time for the campaign list and for finish checks."""
     engine = create_engine(url, pool_size=2)
     campaigns = await create_campaigns(engine, campaign_count, item_count)
     print(f"{campaign_count} campaigns of {item_count:,} items, {OPEN_ITEMS} of them open; s of PostgreSQL's processor")
@@ -95,7 +98,7 @@ async def measure(url: str, campaign_count: int, item_count: int) -> None:
         ("whether an answer was the last, again", finish, REPETITIONS),
         ("whether an answer was the last, by all items", finish_reading_all_items, REPETITIONS),
     ):
-        print(f"| {name} | {await least_cpu_seconds(engine, work, repetitions):.2f} |", flush=True)
+        print(f"| {name} | {await least_database_seconds(engine, work, repetitions):.2f} |", flush=True)
     await engine.dispose()
 
 
@@ -104,12 +107,8 @@ def main() -> None:
     parser.add_argument("--campaigns", type=int, default=2)
     parser.add_argument("--items", type=int, default=1_000_000)
     options = parser.parse_args()
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as folder,
-        embedded.run_postgres_and_yield_url(Path(folder)) as url,
-    ):
-        upgrade_schema(url)
-        asyncio.run(measure(url, options.campaigns, options.items))
+    with run_temporary_database() as database:
+        asyncio.run(print_list_and_finish_costs(database.url, options.campaigns, options.items))
 
 
 if __name__ == "__main__":

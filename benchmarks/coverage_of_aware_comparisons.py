@@ -1,11 +1,11 @@
-"""How often intervals of annotator-aware comparisons contain the truth.
+"""Measure how often intervals of annotator-aware comparisons contain the truth.
 
-`python -m benchmarks.coverage_of_aware_comparisons [RUNS]`, 24 runs by default, half an hour.
+Run `python -m benchmarks.coverage_of_aware_comparisons [RUNS]`; the default is 24 runs, half an hour.
 
-Simulated campaigns of `aware_comparisons`: 100 items and 20 annotators whose discriminations differ (SD .3 of their
-logarithm), of whom some answer at random, and in one crowd two reverse their answers. Pairs are random, or chosen by a
-rule of selection under the law `trueskill-aware`. The truth are the scores in log odds of a typical careful annotator,
-around their mean. `known spread` is the fit without draws, as the quality rules use it.
+The simulated campaigns are those of `aware_comparisons`: 100 items and 20 annotators with different discriminations (SD
+.3 of their logarithm), some of them random; in one crowd, two reverse their answers. Pairs are random, or
+chosen by a selection rule under the law `trueskill-aware`. The truth is the item's score in log odds for a typical
+careful annotator, centred on the mean. `known spread` is the fit without draws, which the quality rules use.
 """
 
 import sys
@@ -25,7 +25,7 @@ from app.inference.preferences.aware_bradley_terry_draws import fit_with_sampled
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.annotator_aware import make_process_pool
 from benchmarks.aware_comparisons import (
     ANNOTATORS,
     BUDGETS,
@@ -33,14 +33,14 @@ from benchmarks.aware_comparisons import (
     RANDOM_SHARES,
     SCORE_SD,
     SPREAD,
+    Comparisons,
     Floats,
-    Judged,
-    simulate,
+    simulate_comparisons,
 )
 from benchmarks.coverage import Z95
 
-LEADING, REVERSED = 10, 2
-SPREADS = (0.75, SCORE_SD)
+LEADING_ITEMS, REVERSED_ANNOTATORS = 10, 2
+SCORE_SDS = (0.75, SCORE_SD)
 RULES = ("best", "information")
 SEED, DRAWS_SEED = 2026, 35
 
@@ -49,9 +49,9 @@ class Coverage(NamedTuple):
     """Result of one campaign.
 
     Attributes:
-        items: Share of the items whose interval contains their score.
-        leading: The same of the ten items with the highest scores.
-        annotators: Share of the careful annotators whose interval contains their discrimination.
+        items: Share of items whose interval contains their score.
+        leading: Share of the ten items with the highest scores whose interval contains their score.
+        annotators: Share of careful annotators whose interval contains their discrimination.
         width: Mean width of the items' intervals, in log odds.
         known_spread_items: `items` of the fit without draws.
         known_spread_width: `width` of the fit without draws.
@@ -72,87 +72,97 @@ class Coverage(NamedTuple):
     gain: float
 
 
-def coverage_of_campaign(truth: Floats, discrimination: Floats, judged: Judged) -> Coverage:
-    """Return how often the intervals of one campaign contain the truth."""
+def coverage_of_campaign(true_scores: Floats, discrimination: Floats, comparisons: Comparisons) -> Coverage:
+    """Fit one campaign and return how often its intervals contain the truth."""
     fit = fit_with_sampled_errors(
-        *judged[:4], n_items=ITEMS, n_annotators=ANNOTATORS, rng=np.random.default_rng(DRAWS_SEED)
+        *comparisons[:4], n_items=ITEMS, n_annotators=ANNOTATORS, rng=np.random.default_rng(DRAWS_SEED)
     )
-    known_spread = aware_bradley_terry.fit(*judged[:4], n_items=ITEMS, n_annotators=ANNOTATORS)
-    plain = bradley_terry.fit(*judged[:3], n_items=ITEMS)
+    known_spread = aware_bradley_terry.fit(*comparisons[:4], n_items=ITEMS, n_annotators=ANNOTATORS)
+    plain = bradley_terry.fit(*comparisons[:3], n_items=ITEMS)
     compared = fit.group == 0
-    centred = truth - truth[compared].mean()
-    held, known_spread_held = (
-        (np.abs(each.score - centred) <= Z95 * each.standard_error)[compared] for each in (fit, known_spread)
+    centred_scores = true_scores - true_scores[compared].mean()
+    contains_score, known_spread_contains_score = (
+        (np.abs(one_fit.score - centred_scores) <= Z95 * one_fit.standard_error)[compared]
+        for one_fit in (fit, known_spread)
     )
     is_known = fit.annotator_estimable & (discrimination > 0.0)
-    held_annotators = np.abs(fit.discrimination - discrimination) <= Z95 * fit.discrimination_error
+    contains_discrimination = np.abs(fit.discrimination - discrimination) <= Z95 * fit.discrimination_error
     width, known_spread_width, plain_width = (
-        float(2 * Z95 * each.standard_error[compared].mean()) for each in (fit, known_spread, plain)
+        float(2 * Z95 * one_fit.standard_error[compared].mean()) for one_fit in (fit, known_spread, plain)
     )
     return Coverage(
-        float(held.mean()),
-        float(held[np.argsort(-fit.score[compared])[:LEADING]].mean()),
-        float(held_annotators[is_known].mean()),
+        float(contains_score.mean()),
+        float(contains_score[np.argsort(-fit.score[compared])[:LEADING_ITEMS]].mean()),
+        float(contains_discrimination[is_known].mean()),
         width,
-        float(known_spread_held.mean()),
+        float(known_spread_contains_score.mean()),
         known_spread_width,
         plain_width,
-        float(np.polyfit(truth[compared], fit.score[compared], 1)[0]),
-        spearman(fit.score[compared], truth[compared]) - spearman(plain.score[compared], truth[compared]),
+        float(np.polyfit(true_scores[compared], fit.score[compared], 1)[0]),
+        spearman(fit.score[compared], true_scores[compared]) - spearman(plain.score[compared], true_scores[compared]),
     )
 
 
-def random_pairs(per_item: int, random_share: float, score_sd: float, n_reversed: int, seed: int) -> Coverage:
+def simulate_random_pairs(per_item: int, random_share: float, score_sd: float, n_reversed: int, seed: int) -> Coverage:
+    """Simulate a campaign with random pairs and return its coverage."""
     rng = np.random.default_rng([SEED, seed, per_item, int(100 * random_share), int(100 * score_sd), n_reversed])
-    return coverage_of_campaign(*simulate(per_item, random_share, rng, score_sd=score_sd, n_reversed=n_reversed))
+    return coverage_of_campaign(
+        *simulate_comparisons(per_item, random_share, rng, score_sd=score_sd, n_reversed=n_reversed)
+    )
 
 
 class ComparingAnnotators:
-    """Annotators who compare two items with the given scores, (N,), by their discriminations, (K,)."""
+    """Annotators who compare two items by the items' scores, (N,), and their own discriminations, (K,)."""
 
     def __init__(self, truth: Floats, discrimination: Floats) -> None:
         self.truth, self.discrimination = truth, discrimination
         self.number = len(discrimination)
 
     def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Floats:
+        """Return the scores of both items: 1 for the preferred one, 0 for the other."""
         first, second = items
         chance = expit(self.discrimination[annotator] * (self.truth[first] - self.truth[second]))
         return np.array([1.0, 0.0] if rng.random() < chance else [0.0, 1.0])
 
 
-def pairs_of_rule(rule: str, per_item: int, random_share: float, seed: int) -> Coverage:
+def simulate_pairs_of_rule(rule: str, per_item: int, random_share: float, seed: int) -> Coverage:
+    """Simulate a campaign under a selection rule and return its coverage."""
     rng = np.random.default_rng([SEED, seed, per_item, int(100 * random_share), RULES.index(rule)])
-    truth = rng.normal(0, SCORE_SD, ITEMS)
+    true_scores = rng.normal(0, SCORE_SD, ITEMS)
     at_random = np.arange(ANNOTATORS) < round(random_share * ANNOTATORS)
     discrimination = np.where(at_random, 0.0, np.exp(rng.normal(0, SPREAD, ANNOTATORS)))
-    asking = SelectionSettings(judgments_per_item=10**6, items_per_hit=2, min_items=2, gamma=0.1, best_count=LEADING)
+    settings = SelectionSettings(
+        judgments_per_item=10**6, items_per_hit=2, min_items=2, gamma=0.1, best_count=LEADING_ITEMS
+    )
     law = ONLINE_LAWS["trueskill-aware"]
-    campaign = SimulatedCampaign(SELECTION_RULES[rule], law, asking, LawParameters(), ITEMS, rng)
-    annotators = ComparingAnnotators(truth, discrimination)
+    campaign = SimulatedCampaign(SELECTION_RULES[rule], law, settings, LawParameters(), ITEMS, rng)
+    annotators = ComparingAnnotators(true_scores, discrimination)
     hits = [*islice(campaign.iterate_answered_hits(annotators), ITEMS * per_item // 2)]
     first, second = np.array([hit.items for hit in hits]).T
     outcomes = np.array([1 if hit.values[0] > hit.values[1] else -1 for hit in hits])
-    people = np.array([hit.annotator for hit in hits])
-    return coverage_of_campaign(truth, discrimination, Judged(first, second, outcomes, people, at_random, ITEMS))
+    hit_annotators = np.array([hit.annotator for hit in hits])
+    return coverage_of_campaign(
+        true_scores, discrimination, Comparisons(first, second, outcomes, hit_annotators, at_random, ITEMS)
+    )
 
 
-def list_cells() -> list[tuple[str, Callable[[int], Coverage]]]:
-    """Return the first columns of each row, and the function of the run's number that simulates a campaign."""
-    cells: list[tuple[str, Callable[[int], Coverage]]] = [
-        (f"random | {sd:g} | {share:.0%} | {per_item}", partial(random_pairs, per_item, share, sd, 0))
-        for sd in SPREADS
+def list_rows() -> list[tuple[str, Callable[[int], Coverage]]]:
+    """Return the first cells of each row, and a function that simulates the campaign with a given run number."""
+    rows: list[tuple[str, Callable[[int], Coverage]]] = [
+        (f"random | {sd:g} | {share:.0%} | {per_item}", partial(simulate_random_pairs, per_item, share, sd, 0))
+        for sd in SCORE_SDS
         for share in RANDOM_SHARES
         for per_item in BUDGETS
     ]
-    cells += [
+    rows += [
         (
-            f"random | {SCORE_SD:g} | 10% and {REVERSED} reversed | {per_item}",
-            partial(random_pairs, per_item, 0.1, SCORE_SD, REVERSED),
+            f"random | {SCORE_SD:g} | 10% and {REVERSED_ANNOTATORS} reversed | {per_item}",
+            partial(simulate_random_pairs, per_item, 0.1, SCORE_SD, REVERSED_ANNOTATORS),
         )
         for per_item in BUDGETS
     ]
-    return cells + [
-        (f"{rule} | {SCORE_SD:g} | 15% | {per_item}", partial(pairs_of_rule, rule, per_item, 0.15))
+    return rows + [
+        (f"{rule} | {SCORE_SD:g} | 15% | {per_item}", partial(simulate_pairs_of_rule, rule, per_item, 0.15))
         for rule in RULES
         for per_item in BUDGETS
     ]
@@ -162,11 +172,11 @@ def main(runs: int) -> None:
     print(f"{ITEMS} items, {ANNOTATORS} annotators, {runs} runs\n")
     columns = ("pairs", "spread", "answer at random", "comparisons per item", *Coverage._fields, "lowest run")
     print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
-    with a_process_per_core() as pool:
-        for name, simulate_run in list_cells():
-            found = np.array(list(pool.map(simulate_run, range(runs))))
-            means = " | ".join(f"{figure:.3f}" for figure in found.mean(axis=0))
-            print(f"| {name} | {means} | {found[:, 0].min():.2f} |", flush=True)
+    with make_process_pool() as pool:
+        for name, simulate_run in list_rows():
+            coverages = np.array(list(pool.map(simulate_run, range(runs))))
+            means = " | ".join(f"{figure:.3f}" for figure in coverages.mean(axis=0))
+            print(f"| {name} | {means} | {coverages[:, 0].min():.2f} |", flush=True)
 
 
 if __name__ == "__main__":

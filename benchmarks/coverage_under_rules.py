@@ -1,12 +1,14 @@
-"""How often intervals hold the truth under every rule that asks about items of its choice, and of the items that lead
-a list: `python -m benchmarks.coverage_under_rules [RUNS]`, 20 if not said.
+"""Measure how often intervals contain the truth under rules that select items by their scores.
 
-Campaigns in memory of 150 items, with HITs of 5, each by one of 30 annotators, looked at after 2, 3, 5 and 10 judgments
-per item. A rule that releases items looks after every third HIT which ones its goal needs no longer. The truth is what
-all annotators would say on average; of MLQE the mean of an item's real scores. Side by side, for the plain calibrated
-interval and for the shrunken one: the share that holds the truth, of all items, of those with one or two judgments, and
-of the twelve that lead the list by the score that belongs to the interval; how wide intervals are, and by how many
-points the scores of these twelve are too high.
+Run `python -m benchmarks.coverage_under_rules [RUNS]`; the default is 20 runs.
+
+Simulated campaigns have 150 items, HITs of 5 and 30 annotators. They are measured after 2, 3, 5 and 10 judgments per
+item. Rules that release items decide after every third HIT which items their goal no longer needs. The truth is the
+expected answer of all annotators; for MLQE, the mean of the item's real scores.
+
+Each table has a row for plain calibrated intervals and a row for shrunken intervals. Its columns are the share of
+intervals that contain the truth, for all items, for items with one or two judgments, and for the twelve items with the
+highest scores of that kind; the mean width; and how much too high the scores of these twelve are, in points.
 """
 
 import sys
@@ -32,76 +34,106 @@ from app.selection.registry import SELECTION_RULES
 from app.selection.rule import Counts, SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population, SimulatedAnnotators
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import a_process_per_core
-from benchmarks.campaign_of import campaign_of
-from benchmarks.forecasts import with_answers
-from benchmarks.goals import MLQE, real_scores, repeated
-from benchmarks.stopping import PLAIN, meant
+from benchmarks.annotator_aware import make_process_pool
+from benchmarks.forecasts import add_answers
+from benchmarks.goals import MLQE, draw_values_in_two_clusters, load_mlqe_scores, make_replayed_study
+from benchmarks.stopping import GOAL_SETTINGS, expected_answers
+from benchmarks.unsaved_campaign import make_unsaved_campaign
 
-ITEMS, ANNOTATORS, N, BEST, LEADING, FEW, CAP = 150, 30, 5, 15, 12, 2, 20
-BUDGETS = (2, 3, 5, 10)
-PER_ROUND = ITEMS // N
+ITEMS, ANNOTATORS, ITEMS_PER_HIT, BEST_ITEMS, LEADING_ITEMS, MAX_FEW_JUDGMENTS, MAX_JUDGMENTS_PER_ITEM = (
+    150,
+    30,
+    5,
+    15,
+    12,
+    2,
+    20,
+)
+CHECKPOINTS = (2, 3, 5, 10)
+HITS_PER_ROUND = ITEMS // ITEMS_PER_HIT
 HITS_BETWEEN_RELEASES = 3
-HABITS = Population(0.15, 0.3, 0.15, 0.4)
+BIASED_POPULATION = Population(0.15, 0.3, 0.15, 0.4)
 
-MadeBy = Callable[[np.random.Generator], tuple[SimulatedAnnotators, Array]]
+SimulateStudy = Callable[[np.random.Generator], tuple[SimulatedAnnotators, Array]]
 
 
-class Asking(NamedTuple):
-    """A rule, and the goal by which items are released."""
+class Selection(NamedTuple):
+    """A selection rule, and the goal for which items are released, if any."""
 
     rule: str
-    released_by: Goal | None = None
+    releases_for_goal: Goal | None = None
 
     @property
     def title(self) -> str:
-        return f"{self.rule}, releasing" if self.released_by else self.rule
+        """Return the title of a table row."""
+        return f"{self.rule}, releasing" if self.releases_for_goal else self.rule
 
 
-ASKINGS = (
-    Asking("scores"),
-    Asking("easl"),
-    Asking("best"),
-    Asking("threshold"),
-    Asking("best", "best"),
-    Asking("threshold", "threshold"),
-    Asking("scores", "intervals"),
+SELECTIONS = (
+    Selection("scores"),
+    Selection("easl"),
+    Selection("best"),
+    Selection("threshold"),
+    Selection("best", "best"),
+    Selection("threshold", "threshold"),
+    Selection("scores", "intervals"),
 )
 
 
-def simulated(
-    people: Population, truths: Callable[[np.random.Generator], Array], rng: np.random.Generator
+def simulate_study_of_population(
+    population: Population, draw_true_values: Callable[[np.random.Generator], Array], rng: np.random.Generator
 ) -> tuple[SimulatedAnnotators, Array]:
-    annotators = HabitAnnotators(people.draw_habits(ANNOTATORS, rng), truths(rng))
-    return annotators, np.mean([meant(habits, annotators.true_values) for habits in annotators.habits], axis=0)
+    """Return annotators of a population and their mean expected answers, (items,).
+
+    Args:
+        population: Population of the annotators.
+        draw_true_values: Function that draws the true values of the items.
+        rng: Source of randomness.
+
+    """
+    annotators = HabitAnnotators(population.draw_habits(ANNOTATORS, rng), draw_true_values(rng))
+    return annotators, np.mean(
+        [expected_answers(habits, annotators.true_values) for habits in annotators.habits], axis=0
+    )
 
 
-def beta_items(a: float, b: float, rng: np.random.Generator) -> Array:
+def draw_beta_values(a: float, b: float, rng: np.random.Generator) -> Array:
     return rng.beta(a, b, ITEMS)
 
 
-def two_heaps(rng: np.random.Generator) -> Array:
-    return np.where(rng.random(ITEMS) < 0.3, rng.beta(8, 3, ITEMS), rng.beta(3, 8, ITEMS))
-
-
-DATA: dict[str, MadeBy] = {
-    "all alike": partial(simulated, Population(), partial(beta_items, 2, 2)),
-    "biases .15": partial(simulated, HABITS, partial(beta_items, 2, 2)),
+STUDIES_BY_NAME: dict[str, SimulateStudy] = {
+    "all alike": partial(simulate_study_of_population, Population(), partial(draw_beta_values, 2, 2)),
+    "biases .15": partial(simulate_study_of_population, BIASED_POPULATION, partial(draw_beta_values, 2, 2)),
     "the same, 15 % random": partial(
-        simulated, Population(0.15, 0.3, 0.15, 0.4, careless={"random": 0.15}), partial(beta_items, 2, 2)
+        simulate_study_of_population,
+        Population(0.15, 0.3, 0.15, 0.4, careless={"random": 0.15}),
+        partial(draw_beta_values, 2, 2),
     ),
-    "noise .3": partial(simulated, Population(0.05, 0.1, 0.3, 0.3), partial(beta_items, 2, 2)),
-    "alike, items in two heaps": partial(simulated, Population(), two_heaps),
-    "alike, items close together": partial(simulated, Population(), partial(beta_items, 20, 20)),
-    "biases .15, items piled up near 0": partial(simulated, HABITS, partial(beta_items, 1, 4)),
-    **{f"MLQE {languages}": partial(repeated, real_scores(languages)) for languages in MLQE},
+    "noise .3": partial(simulate_study_of_population, Population(0.05, 0.1, 0.3, 0.3), partial(draw_beta_values, 2, 2)),
+    "alike, items in two heaps": partial(
+        simulate_study_of_population, Population(), partial(draw_values_in_two_clusters, ITEMS)
+    ),
+    "alike, items close together": partial(
+        simulate_study_of_population, Population(), partial(draw_beta_values, 20, 20)
+    ),
+    "biases .15, items piled up near 0": partial(
+        simulate_study_of_population, BIASED_POPULATION, partial(draw_beta_values, 1, 4)
+    ),
+    **{f"MLQE {languages}": partial(make_replayed_study, load_mlqe_scores(languages)) for languages in MLQE},
 }
 
 
-class Held(NamedTuple):
-    """Shares of intervals that hold the truth, the mean width, and how much too high leading scores are, in points.
+class IntervalFigures(NamedTuple):
+    """Coverage and width of intervals at one checkpoint.
 
-    `few` is the number of items with few judgments that do, of `few_items`.
+    Attributes:
+        all_items: Share of all intervals that contain the truth.
+        few: Number of items with few judgments whose interval contains the truth.
+        few_items: Number of items with few judgments.
+        leading: Share of the leading items' intervals that contain the truth.
+        width: Mean width in points.
+        too_high: Mean score minus truth of the leading items, in points.
+
     """
 
     all_items: float
@@ -112,103 +144,140 @@ class Held(NamedTuple):
     too_high: float
 
 
-def looks(made: MadeBy, asking: Asking, seed: int) -> Iterator[tuple[int, Tally, Array]]:
-    """Judgments per item, the judgments so far and the truth, at each of `BUDGETS`."""
-    people, truth = made(np.random.default_rng([seed, 1]))
+def iterate_checkpoints(
+    simulate_study: SimulateStudy, selection: Selection, seed: int
+) -> Iterator[tuple[int, Tally, Array]]:
+    """Simulate a campaign and yield judgments per item, all judgments so far and the truth at each checkpoint."""
+    annotators, truth = simulate_study(np.random.default_rng([seed, 1]))
     threshold = float(np.median(truth))
     settings = SelectionSettings(
-        CAP if asking.released_by else 10**6, N, gamma=0.1, best_count=BEST, threshold=threshold
+        MAX_JUDGMENTS_PER_ITEM if selection.releases_for_goal else 10**6,
+        ITEMS_PER_HIT,
+        gamma=0.1,
+        best_count=BEST_ITEMS,
+        threshold=threshold,
     )
-    mine = SimulatedCampaign(
-        SELECTION_RULES[asking.rule],
+    simulation = SimulatedCampaign(
+        SELECTION_RULES[selection.rule],
         ONLINE_LAWS["easl"],
         settings,
         LawParameters(),
         ITEMS,
         np.random.default_rng([seed, 2]),
     )
-    goal = {"goal": asking.released_by, "when_reached": RELEASE_ITEMS, "threshold": MAX_POINTS * threshold}
-    campaign = campaign_of(best_items=BEST, **goal, **PLAIN) if asking.released_by else None
-    hits, tally = mine.iterate_answered_hits(people), Tally.empty(ITEMS)
-    for per_item in range(1, max(BUDGETS) + 1):
-        for _ in range(0, PER_ROUND, HITS_BETWEEN_RELEASES):
-            tally = with_answers(tally, list(islice(hits, HITS_BETWEEN_RELEASES)))
+    goal = {"goal": selection.releases_for_goal, "when_reached": RELEASE_ITEMS, "threshold": MAX_POINTS * threshold}
+    campaign = (
+        make_unsaved_campaign(best_items=BEST_ITEMS, **goal, **GOAL_SETTINGS) if selection.releases_for_goal else None
+    )
+    hits, tally = simulation.iterate_answered_hits(annotators), Tally.empty(ITEMS)
+    for per_item in range(1, max(CHECKPOINTS) + 1):
+        for _ in range(0, HITS_PER_ROUND, HITS_BETWEEN_RELEASES):
+            tally = add_answers(tally, list(islice(hits, HITS_BETWEEN_RELEASES)))
             if campaign:
-                mine.release_settled_items(mask_of_settled_items(campaign, moderated_means_of_tally(tally), mine.score))
-        if per_item in BUDGETS:
+                simulation.release_settled_items(
+                    mask_of_settled_items(campaign, moderated_means_of_tally(tally), simulation.score)
+                )
+        if per_item in CHECKPOINTS:
             yield per_item, tally, truth
 
 
-def held(score: Array, low: Array, high: Array, truth: Array, judgments: Counts) -> Held:
-    right, leading, few = (
+def interval_figures(score: Array, low: Array, high: Array, truth: Array, judgments: Counts) -> IntervalFigures:
+    """Return the coverage and width of intervals."""
+    contains_truth, leading, few = (
         (low <= truth) & (truth <= high),
-        np.argsort(-score, kind="stable")[:LEADING],
-        judgments <= FEW,
+        np.argsort(-score, kind="stable")[:LEADING_ITEMS],
+        judgments <= MAX_FEW_JUDGMENTS,
     )
     too_high = MAX_POINTS * float((score - truth)[leading].mean())
-    return Held(
-        right.mean(), right[few].sum(), few.sum(), right[leading].mean(), MAX_POINTS * (high - low).mean(), too_high
+    return IntervalFigures(
+        contains_truth.mean(),
+        contains_truth[few].sum(),
+        few.sum(),
+        contains_truth[leading].mean(),
+        MAX_POINTS * (high - low).mean(),
+        too_high,
     )
 
 
-def one_run(made: MadeBy, asking: Asking, seed: int) -> dict[str, list[Held]]:
-    """What holds at each look, by interval."""
-    found: dict[str, list[Held]] = defaultdict(list)
-    for _, tally, truth in looks(made, asking, seed):
-        known: ModeratedMeans = moderated_means_of_tally(tally)
-        asked = np.flatnonzero(np.isfinite(known.standard_error))
-        known, truths, judgments = known.select_items(asked), truth[asked], tally.judgments[asked].astype(np.int64)
-        found["plain"].append(held(known.mean, *known.interval(), truths, judgments))
-        shrunken = fit_item_shrinkage(tally).shrink_items(asked)
-        found["shrunken"].append(held(shrunken.score, shrunken.low, shrunken.high, truths, judgments))
-    return found
+def simulate_interval_figures(
+    simulate_study: SimulateStudy, selection: Selection, seed: int
+) -> dict[str, list[IntervalFigures]]:
+    """Simulate a campaign and return the figures at all checkpoints, by kind of interval."""
+    figures: dict[str, list[IntervalFigures]] = defaultdict(list)
+    for _, tally, truth in iterate_checkpoints(simulate_study, selection, seed):
+        means: ModeratedMeans = moderated_means_of_tally(tally)
+        judged_items = np.flatnonzero(np.isfinite(means.standard_error))
+        means, truths, judgments = (
+            means.select_items(judged_items),
+            truth[judged_items],
+            tally.judgments[judged_items].astype(np.int64),
+        )
+        figures["plain"].append(interval_figures(means.mean, *means.interval(), truths, judgments))
+        shrunken = fit_item_shrinkage(tally).shrink_items(judged_items)
+        figures["shrunken"].append(interval_figures(shrunken.score, shrunken.low, shrunken.high, truths, judgments))
+    return figures
 
 
-def cells(looks_of: Sequence[Held]) -> str:
-    mean = Held(*np.mean(looks_of, axis=0))
+def format_cells(figures: Sequence[IntervalFigures]) -> str:
+    """Return the cells of a table row with the mean figures."""
+    mean = IntervalFigures(*np.mean(figures, axis=0))
     few = f"{mean.few / mean.few_items:.3f}" if mean.few_items else "none"
     return f"{mean.all_items:.3f} | {few} | {mean.leading:.3f} | {mean.width:.1f} | {mean.too_high:+.1f}"
 
 
-HEADS = "all items | at most 2 judgments | leading 12 | width | leading scores too high"
+HEADINGS = "all items | at most 2 judgments | leading 12 | width | leading scores too high"
 
 
-def show_heads(title: str) -> None:
-    print(f"\n{title}\n\n| | interval | {HEADS} |\n|---|---|---|---|---|---|---|")
+def print_headings(title: str) -> None:
+    print(f"\n{title}\n\n| | interval | {HEADINGS} |\n|---|---|---|---|---|---|---|")
 
 
-def show_row(name: str, found: dict[str, list[Held]]) -> None:
-    """A line of each interval."""
-    for interval, looks_of in found.items():
-        print(f"| {name} | {interval} | {cells(looks_of)} |", flush=True)
+def print_rows_by_interval(name: str, figures_by_interval: dict[str, list[IntervalFigures]]) -> None:
+    """Print a row for each kind of interval."""
+    for interval, figures in figures_by_interval.items():
+        print(f"| {name} | {interval} | {format_cells(figures)} |", flush=True)
 
 
-def merged(runs: Sequence[dict[str, list[Held]]]) -> dict[str, list[Held]]:
-    return {interval: [one for run in runs for one in run[interval]] for interval in runs[0]}
+def merge_runs(runs: Sequence[dict[str, list[IntervalFigures]]]) -> dict[str, list[IntervalFigures]]:
+    """Return the figures of all runs and checkpoints by kind of interval."""
+    return {interval: [figures for run in runs for figures in run[interval]] for interval in runs[0]}
 
 
-def show_rules(runs: int, pool: ProcessPoolExecutor) -> None:
-    """By rule over all data; by judgments per item, and by data, over the rules that ask selectively."""
-    show_heads(f"By rule, over all data; {runs} runs each")
-    found: dict[Asking, dict[str, list[dict[str, list[Held]]]]] = {}
-    for asking in ASKINGS:
-        found[asking] = {
-            name: list(pool.map(partial(one_run, made, asking), range(runs))) for name, made in DATA.items()
+def print_tables(runs: int, pool: ProcessPoolExecutor) -> None:
+    """Print tables by rule over all data, and by judgments per item and by data over the rules that select by score."""
+    print_headings(f"By rule, over all data; {runs} runs each")
+    runs_by_selection: dict[Selection, dict[str, list[dict[str, list[IntervalFigures]]]]] = {}
+    for selection in SELECTIONS:
+        runs_by_selection[selection] = {
+            name: list(pool.map(partial(simulate_interval_figures, simulate_study, selection), range(runs)))
+            for name, simulate_study in STUDIES_BY_NAME.items()
         }
-        show_row(asking.title, merged([run for of in found[asking].values() for run in of]))
-    selective = [of for asking, of in found.items() if asking.rule in ("best", "threshold")]
-    every = [run for by_data in selective for of in by_data.values() for run in of]
-    show_heads("Rules best and threshold, by judgments per item")
-    for look, budget in enumerate(BUDGETS):
-        show_row(f"{budget} an item", {interval: [run[interval][look] for run in every] for interval in every[0]})
-    show_heads("Rules best and threshold, by data")
-    for name in DATA:
-        show_row(name, merged([run for by_data in selective for run in by_data[name]]))
+        print_rows_by_interval(
+            selection.title,
+            merge_runs([run for runs_of_study in runs_by_selection[selection].values() for run in runs_of_study]),
+        )
+    selective = [
+        runs_of_study
+        for selection, runs_of_study in runs_by_selection.items()
+        if selection.rule in ("best", "threshold")
+    ]
+    selective_runs = [
+        run for runs_by_study in selective for runs_of_study in runs_by_study.values() for run in runs_of_study
+    ]
+    print_headings("Rules best and threshold, by judgments per item")
+    for checkpoint, budget in enumerate(CHECKPOINTS):
+        print_rows_by_interval(
+            f"{budget} an item",
+            {interval: [run[interval][checkpoint] for run in selective_runs] for interval in selective_runs[0]},
+        )
+    print_headings("Rules best and threshold, by data")
+    for name in STUDIES_BY_NAME:
+        print_rows_by_interval(name, merge_runs([run for runs_by_study in selective for run in runs_by_study[name]]))
 
 
 def main() -> None:
-    with a_process_per_core() as pool:
-        show_rules(int(sys.argv[1]) if len(sys.argv) > 1 else 20, pool)
+    with make_process_pool() as pool:
+        print_tables(int(sys.argv[1]) if len(sys.argv) > 1 else 20, pool)
 
 
 if __name__ == "__main__":

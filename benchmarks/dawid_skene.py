@@ -1,11 +1,12 @@
-"""Dawid-Skene on real labels against published figures, and on a million items against crowd-kit, in one run:
-`python -m benchmarks.dawid_skene`.
+"""Compare Dawid-Skene with published figures, and with crowd-kit on a million items: `python -m
+benchmarks.dawid_skene`.
 
-crowd-kit brings pandas, scikit-learn and transformers (0.8 GB), so it lives in an environment of its own:
+crowd-kit needs pandas, scikit-learn and transformers (0.8 GB), so it has its own environment:
 
     python3 -m venv .cache/crowd-kit && .cache/crowd-kit/bin/pip install crowd-kit==1.4.2
 
-Another place is given as `--crowd-kit PATH/bin/python`. Without it the table has Easel's row alone, and says so.
+`--crowd-kit PATH/bin/python` selects another environment. Without crowd-kit, the second table has only the row of
+Easel.
 """
 
 import argparse
@@ -27,11 +28,11 @@ from app.inference.labels.latent_classes import ClassParameters
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "examples" / "data"
 CROWD_KIT = ROOT / ".cache" / "crowd-kit" / "bin" / "python"
-ITEMS, PER_ITEM, ANNOTATORS = 1_000_000, 5, 1000
+ITEMS, LABELS_PER_ITEM, ANNOTATORS = 1_000_000, 5, 1000
 Integers = npt.NDArray[np.int64]
 
-# Each runs in a process of its own, so that its peak of memory is its own; reading the labels is not timed.
-EASEL = """
+# Each program runs in its own process, so that peak memory is its own; reading the labels is not timed.
+EASEL_PROGRAM = """
 import json, resource, sys, time
 import numpy as np
 from app.inference.labels.dawid_skene import consensus, fit
@@ -42,7 +43,7 @@ seconds = time.perf_counter() - start
 np.savez(sys.argv[2], prevalence=result.prevalence, response=result.response, consensus=consensus(result)[0])
 print(json.dumps([seconds, result.iterations, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6]))
 """
-OTHER = """
+CROWD_KIT_PROGRAM = """
 import json, resource, sys, time, warnings
 warnings.simplefilter("ignore")
 import numpy as np, pandas as pd
@@ -59,10 +60,11 @@ print(json.dumps([seconds, len(result.loss_history_), resource.getrusage(resourc
 """
 
 
-def figures() -> None:
+def print_published_figures() -> None:
+    """Print published figures next to those of Easel."""
     labels = np.loadtxt(DATA / "anesthesia" / "anesthesia.csv", delimiter=",", skiprows=1, dtype=int).T - 1
-    votes = fit(*labels, alpha=1.0, beta=1.0)
-    best = fit(*labels, alpha=1.0, beta=1.0, restarts=200, rng=np.random.default_rng(1979))
+    fit_from_votes = fit(*labels, alpha=1.0, beta=1.0)
+    best_fit = fit(*labels, alpha=1.0, beta=1.0, restarts=200, rng=np.random.default_rng(1979))
     rows = (
         ("*add*: prevalence of sense 1", ".51", f"{load_word_labels_with_fits('add-v').model_prevalence[0]:.3f}"),
         (
@@ -75,60 +77,76 @@ def figures() -> None:
             ".81",
             f"{share_of_sure_sentences(load_word_labels_with_fits('help-v').fit_from_accuracy):.3f}",
         ),
-        ("1979: log-likelihood from shares of votes", "-190.73", f"{votes.log_likelihood:.2f}"),
-        ("1979: the best of 200 random starts", "-189.41", f"{best.log_likelihood:.3f}"),
+        ("1979: log-likelihood from shares of votes", "-190.73", f"{fit_from_votes.log_likelihood:.2f}"),
+        ("1979: the best of 200 random starts", "-189.41", f"{best_fit.log_likelihood:.3f}"),
     )
     print("| labels | elsewhere | Easel |\n|---|---|---|")
     for row in rows:
         print("| " + " | ".join(row) + " |")
 
 
-def simulated(rng: np.random.Generator) -> tuple[Integers, dict[str, Integers]]:
-    """Two classes, 30 % of the second; annotators are right with a probability of their own, Beta(6, 2), per class."""
-    truth = (rng.random(ITEMS) < 0.3).astype(np.int64)
-    items, annotators = np.repeat(np.arange(ITEMS), PER_ITEM), rng.integers(ANNOTATORS, size=ITEMS * PER_ITEM)
-    right = rng.random(len(items)) < rng.beta(6, 2, (ANNOTATORS, 2))[annotators, truth[items]]
-    return truth, {"items": items, "annotators": annotators, "labels": np.where(right, truth[items], 1 - truth[items])}
+def simulate_labels_by_true_class(rng: np.random.Generator) -> tuple[Integers, dict[str, Integers]]:
+    """Return the true classes, and columns of items, annotators and labels.
+
+    30 % of items are in the second of two classes. Each annotator's accuracy for each class is Beta(6, 2).
+    """
+    true_classes = (rng.random(ITEMS) < 0.3).astype(np.int64)
+    items, annotators = (
+        np.repeat(np.arange(ITEMS), LABELS_PER_ITEM),
+        rng.integers(ANNOTATORS, size=ITEMS * LABELS_PER_ITEM),
+    )
+    is_correct = rng.random(len(items)) < rng.beta(6, 2, (ANNOTATORS, 2))[annotators, true_classes[items]]
+    return true_classes, {
+        "items": items,
+        "annotators": annotators,
+        "labels": np.where(is_correct, true_classes[items], 1 - true_classes[items]),
+    }
 
 
-def run(python: Path, program: str, folder: Path) -> tuple[list[float], dict[str, Any]]:
-    """Seconds, iterations and GB of one program, and what it found."""
+def run_program(python: Path, program: str, folder: Path) -> tuple[list[float], dict[str, Any]]:
+    """Run one program and return its seconds, iterations and GB, and the arrays that it found."""
     command = [str(python), "-c", program, str(folder / "labels.npz"), str(folder / "found.npz")]
-    told = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
-    with np.load(folder / "found.npz") as found:
-        return json.loads(told.stdout), dict(found)
+    process = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    with np.load(folder / "found.npz") as arrays:
+        return json.loads(process.stdout), dict(arrays)
 
 
-def speed(crowd_kit: Path) -> None:
-    truth, labels = simulated(np.random.default_rng(2014))
-    data = latent_classes.make_label_matrix(labels["items"], labels["annotators"], labels["labels"], ANNOTATORS, 2)
-    programs = [("Easel, posteriors to 1e-6", Path(sys.executable), EASEL)]
+def print_speed(crowd_kit: Path) -> None:
+    """Print time, memory and accuracy of Easel and of crowd-kit, if installed."""
+    true_classes, labels = simulate_labels_by_true_class(np.random.default_rng(2014))
+    label_matrix = latent_classes.make_label_matrix(
+        labels["items"], labels["annotators"], labels["labels"], ANNOTATORS, 2
+    )
+    programs = [("Easel, posteriors to 1e-6", Path(sys.executable), EASEL_PROGRAM)]
     if crowd_kit.exists():
-        programs.append(("crowd-kit 1.4.2, as it comes", crowd_kit, OTHER))
+        programs.append(("crowd-kit 1.4.2, default settings", crowd_kit, CROWD_KIT_PROGRAM))
     print("| 1,000,000 items x 5 labels, K = 2 | seconds | iterations | peak GB | log-likelihood | items right |")
     print("|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as folder:
         np.savez(
-            Path(name) / "labels.npz",
+            Path(folder) / "labels.npz",
             items=labels["items"],
             annotators=labels["annotators"],
             labels=labels["labels"],
         )
         for title, python, program in programs:
-            (seconds, iterations, gigabytes), found = run(python, program, Path(name))
-            height = latent_classes.class_posteriors_and_log_likelihood(
-                data, ClassParameters(found["prevalence"], found["response"])
+            (seconds, iterations, gigabytes), arrays = run_program(python, program, Path(folder))
+            log_likelihood = latent_classes.class_posteriors_and_log_likelihood(
+                label_matrix, ClassParameters(arrays["prevalence"], arrays["response"])
             )[1]
-            right = (found["consensus"] == truth).mean()
-            print(f"| {title} | {seconds:.1f} | {iterations:.0f} | {gigabytes:.2f} | {height:,.1f} | {right:.4f} |")
+            correct_share = (arrays["consensus"] == true_classes).mean()
+            print(
+                f"| {title} | {seconds:.1f} | {iterations:.0f} | {gigabytes:.2f} | {log_likelihood:,.1f} "
+                f"| {correct_share:.4f} |"
+            )
     if not crowd_kit.exists():
         print(f"\nNot measured: crowd-kit. There is no {crowd_kit}; benchmarks/dawid_skene.py says how to install it.")
 
 
 def main(crowd_kit: Path = CROWD_KIT) -> None:
-    figures()
+    print_published_figures()
     print()
-    speed(crowd_kit)
+    print_speed(crowd_kit)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""How far forecasts of a sample are from those of all items: `python -m benchmarks.forecasts_of_samples [FORECASTS]`.
+"""Compare forecasts from a sample of items with forecasts from all items.
 
-By default 4 of each. Drafts of 2,000 items, with HITs of 5, by annotators like those of the translations et-en, are
-forecast as the page *Plan* does for large campaigns, and with all items. The table shows how many judgments per item
-the forecast says, as the mean over forecasts of their medians, the ends of their bands, and the seconds of one
-processor that a run took.
+Run `python -m benchmarks.forecasts_of_samples [FORECASTS]`; the default is 4 forecasts per row.
+
+Drafts with 2,000 items and HITs of 5 are forecast twice: with 1,000 items, as the page *Plan* does for large campaigns,
+and with all items. Annotators are like those of the et-en translations. The table shows the judgments per item that are
+forecast (mean over forecasts of the median and of both ends of the band), and the processor seconds of one run.
 """
 
 import sys
@@ -17,45 +18,46 @@ from app.goals.estimates import GoalEvidence
 from app.inference.ground.arrays import Array
 from app.inference.online.laws import ONLINE_LAWS
 from app.planning.forecast import DEFAULT_POPULATION
-from app.planning.goal_simulation import UNLIMITED_JUDGMENTS, forecast_goal
+from app.planning.goal_simulation import forecast_goal
 from app.simulation.annotators import POPULATIONS
-from benchmarks.annotator_aware import a_process_per_core
-from benchmarks.campaign_of import campaign_of
+from benchmarks.annotator_aware import make_process_pool
+from benchmarks.forecasts import make_campaign_with_goal
 
 ITEMS, RUNS = 2_000, 5
-RULE_FOR = {"best": "best", "threshold": "threshold", "intervals": "scores", "halves": "scores"}
 
 
 class Row(NamedTuple):
-    """A goal, and how many items are simulated."""
+    """Forecast settings of a table row.
+
+    Attributes:
+        goal: Goal of the campaign.
+        best_items: Number of best items to find; 0 for other goals.
+        simulated_items: Number of items that are simulated.
+
+    """
 
     goal: str
-    best: int
-    simulated: int
+    best_items: int
+    simulated_items: int
 
 
 GOALS = (("intervals", 0), ("halves", 0), ("best", 100), ("best", 4), ("threshold", 0))
 ROWS = tuple(Row(goal, best, simulated) for goal, best in GOALS for simulated in (1_000, ITEMS))
 
 
-def planned(row: Row, seed: int) -> Array:
-    """Median and band in judgments per item, and seconds a run."""
-    begun = time.process_time()
-    goal = {"goal": row.goal, "when_reached": "tell", "goal_percent": 95, "goal_within": 10}
-    goal |= {"goal_width": 10, "goal_correlation": 0.9}
-    asked = {
-        "rule": RULE_FOR[row.goal],
-        "judgments_per_item": UNLIMITED_JUDGMENTS,
-        "items_per_hit": 5,
-        "fewest_items": 1,
-    }
-    asked |= {"repeat_items": True, "hits_per_annotator": None}
-    line = {"best_items": row.best, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
-    campaign = campaign_of(**goal, **asked, **line, leaders_as_companions=False)
-    known = GoalEvidence.empty(ONLINE_LAWS["easl"], ITEMS)
-    found = forecast_goal(campaign, known, POPULATIONS[DEFAULT_POPULATION], runs=RUNS, seed=seed, sample=row.simulated)
+def forecast_judgments_per_item(row: Row, seed: int) -> Array:
+    """Return the median and both ends of the band in judgments per item, and processor seconds per run, (4,)."""
+    start = time.process_time()
+    campaign = make_campaign_with_goal(row.goal, points=10, best_items=row.best_items)
+    evidence = GoalEvidence.empty(ONLINE_LAWS["easl"], ITEMS)
+    forecast = forecast_goal(
+        campaign, evidence, POPULATIONS[DEFAULT_POPULATION], runs=RUNS, seed=seed, sample=row.simulated_items
+    )
     return np.array(
-        [*(each / ITEMS for each in found.median_and_band_of_judgments_needed), (time.process_time() - begun) / RUNS]
+        [
+            *(judgments / ITEMS for judgments in forecast.median_and_band_of_judgments_needed),
+            (time.process_time() - start) / RUNS,
+        ]
     )
 
 
@@ -64,12 +66,15 @@ def main() -> None:
     print(f"{forecasts} forecasts each, of {RUNS} runs\n")
     print("| goal | items simulated | judgments per item | seconds a run |")
     print("|---|---|---|---|")
-    with a_process_per_core() as pool:
+    with make_process_pool() as pool:
         for row in ROWS:
-            middle, low, high, seconds = np.mean(list(pool.map(partial(planned, row), range(forecasts))), axis=0)
-            goal = f"best {row.best}" if row.best else row.goal
+            median, low, high, seconds = np.mean(
+                list(pool.map(partial(forecast_judgments_per_item, row), range(forecasts))), axis=0
+            )
+            goal = f"best {row.best_items}" if row.best_items else row.goal
             print(
-                f"| {goal} | {row.simulated:,} | {middle:.1f} ({low:.1f} to {high:.1f}) | {seconds:.1f} |", flush=True
+                f"| {goal} | {row.simulated_items:,} | {median:.1f} ({low:.1f} to {high:.1f}) | {seconds:.1f} |",
+                flush=True,
             )
 
 

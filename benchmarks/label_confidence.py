@@ -1,8 +1,10 @@
-"""How often labels of Dawid-Skene are right that seem certain, and how often intervals hold the prevalence:
-`python -m benchmarks.label_confidence [RUNS]`; 20 runs take five minutes.
+"""Measure how often confident Dawid-Skene labels are correct, and how often prevalence intervals contain the truth.
 
-Simulated crowds. Of each: the share of items with the right label, and of the labels with a confidence of .99 or more
-their share and how many are right, by Dawid-Skene's own posteriors and by the cautious ones that Easel shows.
+Run `python -m benchmarks.label_confidence [RUNS]`; 20 runs take five minutes.
+
+Crowds are simulated. For each crowd the table shows the share of correct labels, the share of labels with a confidence
+of .99 or more, and how many of these are correct: for the posteriors of Dawid-Skene itself, and for the cautious
+posteriors that Easel shows. *held* is the share of prevalence intervals that contain the true prevalence.
 """
 
 import sys
@@ -16,25 +18,37 @@ from app.inference.labels.cautious_posterior import result_with_cautious_posteri
 from app.inference.labels.dawid_skene import DawidSkeneResult
 from app.inference.labels.prevalence_interval import ends_of_bootstrap_prevalence_intervals
 
-CERTAIN = 0.99
-PREVALENCE_OF_FIRST = 0.6
+MIN_CONFIDENCE = 0.99
+PREVALENCE_OF_FIRST_CLASS = 0.6
 
 
 class LabelCrowd(NamedTuple):
-    """Items, annotators, classes and labels of each item; how good annotators are, and whether few give most labels."""
+    """A simulated labelling study.
+
+    Attributes:
+        items: Number of items.
+        annotators: Number of annotators.
+        classes: Number of classes.
+        labels_per_item: Labels per item.
+        accuracy: Parameters of the Beta distribution of annotators' accuracies.
+        spammers: Share of annotators who label at random.
+        is_uneven: Whether a few annotators give most of the labels.
+
+    """
 
     items: int
     annotators: int
     classes: int
-    per_item: int
+    labels_per_item: int
     accuracy: tuple[float, float]
     spammers: float = 0.0
     is_uneven: bool = False
 
     @property
-    def prevalence(self) -> Array:
+    def class_prevalence(self) -> Array:
+        """Return the true share of each class, (classes,)."""
         others = self.classes - 1
-        shares: Array = np.r_[PREVALENCE_OF_FIRST, np.full(others, (1.0 - PREVALENCE_OF_FIRST) / others)]
+        shares: Array = np.r_[PREVALENCE_OF_FIRST_CLASS, np.full(others, (1.0 - PREVALENCE_OF_FIRST_CLASS) / others)]
         return shares
 
 
@@ -49,38 +63,44 @@ LABEL_CROWDS = {
 }
 
 
-def label_items(crowd: LabelCrowd, rng: np.random.Generator) -> tuple[Integers, list[Integers]]:
-    """Classes of the items, and items, annotators and labels of the judgments."""
-    truth = rng.choice(crowd.classes, size=crowd.items, p=crowd.prevalence)
+def simulate_labels(crowd: LabelCrowd, rng: np.random.Generator) -> tuple[Integers, list[Integers]]:
+    """Return the true classes of the items, and columns of items, annotators and labels."""
+    true_classes = rng.choice(crowd.classes, size=crowd.items, p=crowd.class_prevalence)
     accuracy = rng.beta(*crowd.accuracy, (crowd.annotators, crowd.classes))
     accuracy[rng.random(crowd.annotators) < crowd.spammers] = 1.0 / crowd.classes
-    weight = 1.0 / np.arange(1, crowd.annotators + 1) if crowd.is_uneven else np.ones(crowd.annotators)
+    activity = 1.0 / np.arange(1, crowd.annotators + 1) if crowd.is_uneven else np.ones(crowd.annotators)
     # The largest of weighted exponential races are a draw without replacement.
-    races = rng.exponential(size=(crowd.items, crowd.annotators)) / weight
-    annotators = np.argsort(races, axis=1)[:, : crowd.per_item]
-    is_right = rng.random(annotators.shape) < accuracy[annotators, truth[:, None]]
-    wrong = (truth[:, None] + rng.integers(1, crowd.classes, size=annotators.shape)) % crowd.classes
-    labels = np.where(is_right, truth[:, None], wrong)
-    return truth, [np.repeat(np.arange(crowd.items), crowd.per_item), annotators.ravel(), labels.ravel()]
+    races = rng.exponential(size=(crowd.items, crowd.annotators)) / activity
+    annotators = np.argsort(races, axis=1)[:, : crowd.labels_per_item]
+    is_right = rng.random(annotators.shape) < accuracy[annotators, true_classes[:, None]]
+    wrong_labels = (true_classes[:, None] + rng.integers(1, crowd.classes, size=annotators.shape)) % crowd.classes
+    labels = np.where(is_right, true_classes[:, None], wrong_labels)
+    return true_classes, [np.repeat(np.arange(crowd.items), crowd.labels_per_item), annotators.ravel(), labels.ravel()]
 
 
-def right_and_certain(result: DawidSkeneResult, truth: Integers) -> tuple[float, float, float]:
-    """Share of right labels, of certain ones, and of certain ones that are right times their share."""
-    is_right = result.posterior.argmax(axis=1) == truth
-    is_certain = result.posterior.max(axis=1) >= CERTAIN
-    return float(is_right.mean()), float(is_certain.mean()), float((is_right & is_certain).mean())
+def correct_and_confident_shares(result: DawidSkeneResult, true_classes: Integers) -> tuple[float, float, float]:
+    """Return the shares of labels that are correct, that are confident, and that are both."""
+    is_correct = result.posterior.argmax(axis=1) == true_classes
+    is_confident = result.posterior.max(axis=1) >= MIN_CONFIDENCE
+    return float(is_correct.mean()), float(is_confident.mean()), float((is_correct & is_confident).mean())
 
 
-def measure(crowd: LabelCrowd, seed: int, draws: int = 60) -> Array:
-    """Figures of both posteriors, and the share of classes whose interval holds the prevalence, (7,)."""
-    truth, judgments = label_items(crowd, np.random.default_rng([seed, *crowd[:4]]))
+def label_figures(crowd: LabelCrowd, seed: int, draws: int = 60) -> Array:
+    """Return three label figures of each posterior and the share of intervals that contain the prevalence, (7,)."""
+    true_classes, judgments = simulate_labels(crowd, np.random.default_rng([seed, *crowd[:4]]))
     result = dawid_skene.fit(
         *judgments, n_items=crowd.items, n_annotators=crowd.annotators, n_labels=crowd.classes, max_iterations=10_000
     )
     low, high = ends_of_bootstrap_prevalence_intervals(result, *judgments, draws=draws, rng=np.random.default_rng(seed))
     cautious = result_with_cautious_posteriors(result, *judgments)
-    held = ((low <= crowd.prevalence) & (crowd.prevalence <= high)).mean()
-    return np.array([*right_and_certain(result, truth), *right_and_certain(cautious, truth), held])
+    held_share = ((low <= crowd.class_prevalence) & (crowd.class_prevalence <= high)).mean()
+    return np.array(
+        [
+            *correct_and_confident_shares(result, true_classes),
+            *correct_and_confident_shares(cautious, true_classes),
+            held_share,
+        ]
+    )
 
 
 def main() -> None:
@@ -88,9 +108,12 @@ def main() -> None:
     print("| crowd | right, Dawid-Skene | certain, right of them | right, cautious | certain, right of them | held |")
     print("|---|---|---|---|---|---|")
     for title, crowd in LABEL_CROWDS.items():
-        right, sure, both, right_2, sure_2, both_2, held = np.mean([measure(crowd, k) for k in range(runs)], axis=0)
-        cells = f"{right:.3f} | {sure:.2f}, {both / sure:.3f} | {right_2:.3f} | {sure_2:.2f}, {both_2 / sure_2:.3f}"
-        print(f"| {title} | {cells} | {held:.3f} |", flush=True)
+        correct, confident, both, correct_2, confident_2, both_2, held_share = np.mean(
+            [label_figures(crowd, k) for k in range(runs)], axis=0
+        )
+        own = f"{correct:.3f} | {confident:.2f}, {both / confident:.3f}"
+        cautious = f"{correct_2:.3f} | {confident_2:.2f}, {both_2 / confident_2:.3f}"
+        print(f"| {title} | {own} | {cautious} | {held_share:.3f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Time of large campaigns and imports, and delay of other requests: `python -m benchmarks.large [--items 1000000]`.
+"""Measure the time of large campaigns and imports, and the delay of other requests: `python -m benchmarks.large`.
 
-One PostgreSQL and one server process on this machine's cores, and meanwhile annotators who work through pages, in a
-process of their own: those of another campaign all the time, and those of the campaign whose results are imported. The
-longest of their requests is how long anybody waited. Files go over HTTP, as a researcher's browser sends them.
+`--items` sets the size of the large campaign, 1,000,000 by default. One PostgreSQL and one server process run on this
+machine. Meanwhile annotators in another process work through pages of a second campaign, and of the campaign whose
+results are imported. Their longest request shows how long an annotator had to wait. Files are sent over HTTP, as a
+browser sends them.
 """
 
 import argparse
@@ -10,10 +11,8 @@ import asyncio
 import json
 import multiprocessing
 import os
-import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,257 +26,286 @@ from urllib.request import Request, urlopen
 
 import numpy as np
 
-from app.database import embedded
-from app.database.migrate import upgrade_schema
-from benchmarks.serving import HIT, HITS_EACH, SCORE, Http, Task, prepare, server
+from benchmarks.processes import MB, resident_bytes
+from benchmarks.serving import (
+    HIT_FIELD,
+    HITS_PER_ANNOTATOR,
+    SCORE_FIELD,
+    HttpConnection,
+    LoadTask,
+    create_load_task,
+    run_server,
+)
+from benchmarks.temporary_database import run_temporary_database
 
-ANNOTATORS = 3  # of each campaign at once
+ANNOTATORS = 3  # at work in each campaign
 THINKING_SECONDS = 0.05
-ROWS, RESULT_ITEMS = 3_500, 5  # of the result file under `easl-aware`
-ANOTHER, RESULTS = 150, 200_000
-MB = 2**20
-PATIENCE_SECONDS = 7200
+RESULT_ROWS, RESULT_ITEMS = 3_500, 5  # of the result file for a small campaign
+OTHER_CAMPAIGN_ITEMS, MAX_RESULT_ROWS = 150, 200_000
+TIMEOUT_SECONDS = 7200
 
 
 @dataclass(frozen=True)
-class Program:
-    """A researcher's program that asks the server."""
+class ApiClient:
+    """A researcher's program that uses the API."""
 
     port: int
     bearer: str
 
-    def ask(self, method: str, path: str, body: bytes = b"", kind: str = "application/json") -> bytes:
-        headers = {"Authorization": f"Bearer {self.bearer}", "Content-Type": kind}
-        asked = Request(f"http://127.0.0.1:{self.port}/api/v1{path}", body or None, headers, method=method)
-        with urlopen(asked, timeout=PATIENCE_SECONDS) as reply:
+    def request(self, method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> bytes:
+        """Send a request and return the body of the reply."""
+        headers = {"Authorization": f"Bearer {self.bearer}", "Content-Type": content_type}
+        api_request = Request(f"http://127.0.0.1:{self.port}/api/v1{path}", body or None, headers, method=method)
+        with urlopen(api_request, timeout=TIMEOUT_SECONDS) as reply:
             content: bytes = reply.read()
         return content
 
-    def campaign(self, **settings: object) -> str:
+    def create_campaign(self, **settings: object) -> str:
+        """Create a campaign and return its slug."""
         settings = {"question": "How much?", "judgments_per_item": 10_000} | settings
-        slug: str = json.loads(self.ask("POST", "/campaigns", json.dumps(settings).encode()))["slug"]
+        slug: str = json.loads(self.request("POST", "/campaigns", json.dumps(settings).encode()))["slug"]
         return slug
 
 
 # Annotators
 
 
-async def at_work(task: Task, names: Sequence[str], until: Callable[[], bool]) -> float:
-    """The longest request of an annotator who gives answer after answer until then, in seconds."""
-    longest, waiting = 0.0, list(names)
+async def answer_hits_and_return_longest_request(
+    task: LoadTask, names: Sequence[str], should_stop: Callable[[], bool]
+) -> float:
+    """Answer HITs until told to stop, and return the longest request in seconds."""
+    longest, unused_tokens = 0.0, list(names)
     path = f"/link/{task.link_key}"
-    kind = "X-Easel: fetch\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-    while not until():
-        http = Http(*await asyncio.open_connection("127.0.0.1", task.port))
-        token = waiting.pop()
-        html = await http.call("GET", f"{path}?{urlencode({'t': token})}")
-        for _ in range(HITS_EACH):
-            if until():
+    form_headers = "X-Easel: fetch\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    while not should_stop():
+        http = HttpConnection(*await asyncio.open_connection("127.0.0.1", task.port))
+        token = unused_tokens.pop()
+        html = await http.request("GET", f"{path}?{urlencode({'t': token})}")
+        for _ in range(HITS_PER_ANNOTATOR):
+            if should_stop():
                 break
-            fields = {"token": token, "hit": HIT.search(html)[1].decode()}  # type: ignore[index]  # fails loudly
-            fields |= {f"score-{item.decode()}": 50 for item in SCORE.findall(html)}
-            began = time.perf_counter()
-            html = await http.call("POST", path, urlencode(fields).encode(), kind)
-            longest = max(longest, time.perf_counter() - began)
+            fields = {"token": token, "hit": HIT_FIELD.search(html)[1].decode()}  # type: ignore[index]  # fails loudly
+            fields |= {f"score-{item.decode()}": 50 for item in SCORE_FIELD.findall(html)}
+            start = time.perf_counter()
+            html = await http.request("POST", path, urlencode(fields).encode(), form_headers)
+            longest = max(longest, time.perf_counter() - start)
             await asyncio.sleep(THINKING_SECONDS)
         http.writer.close()
     return longest
 
 
-def everybody_at_work(told: Connection, tasks: Sequence[Task]) -> None:
-    """In another process: annotators of all tasks work until something is told; then each task's longest wait is."""
+def work_until_message(pipe: Connection, tasks: Sequence[LoadTask]) -> None:
+    """Let annotators of all tasks work, in a new process, until a message arrives; then send each task's longest
+    request.
+    """
 
     async def all_tasks() -> list[float]:
-        shares = [[task.annotators[k::ANNOTATORS] for k in range(ANNOTATORS)] for task in tasks]
+        names_by_task = [[task.annotators[k::ANNOTATORS] for k in range(ANNOTATORS)] for task in tasks]
         works = [
-            asyncio.gather(*(at_work(task, names, told.poll) for names in share))
-            for task, share in zip(tasks, shares, strict=True)
+            asyncio.gather(*(answer_hits_and_return_longest_request(task, names, pipe.poll) for names in names_of_task))
+            for task, names_of_task in zip(tasks, names_by_task, strict=True)
         ]
         return [max(longest) for longest in await asyncio.gather(*works)]
 
-    told.send("at work")
-    told.send(asyncio.run(all_tasks()))
+    pipe.send("at work")
+    pipe.send(asyncio.run(all_tasks()))
 
 
 @contextmanager
-def watched(waits: list[float], *tasks: Task) -> Iterator[None]:
-    """Annotators work meanwhile; then `waits` holds each task's longest wait."""
-    here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=everybody_at_work, args=(there, tasks))
+def record_longest_requests(waits: list[float], *tasks: LoadTask) -> Iterator[None]:
+    """Let annotators work during a `with` block, and then add each task's longest request to `waits`."""
+    own_end, worker_end = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=work_until_message, args=(worker_end, tasks))
     process.start()
-    there.close()  # so that its end is heard of
-    here.recv()
-    time.sleep(1)  # for the first of them to have come in
+    worker_end.close()  # so that a crash of the worker ends `recv`
+    own_end.recv()
+    time.sleep(1)  # until the first annotators have arrived
     yield
-    here.send("enough")
-    waits += here.recv()
+    own_end.send("enough")
+    waits += own_end.recv()
     process.join()
 
 
-def working(url: str, port: int, *, items: int, **settings: object) -> Coroutine[Any, Any, Task]:
-    """A campaign whose annotators never run out of work."""
+def create_campaign_without_end(
+    url: str, port: int, *, items: int, **settings: object
+) -> Coroutine[Any, Any, LoadTask]:
+    """Create a campaign whose annotators never run out of work."""
     settings |= {"repeat_items": True}
-    return prepare(url, port, items=items, way="page", clients=1, seconds=0, settings=settings)
+    return create_load_task(url, port, items=items, way="page", clients=1, seconds=0, settings=settings)
 
 
-# What is measured
+# Measurements
 
 
-def measured(what: str, wanted: str, action: Callable[[], object], *tasks: Task) -> None:
-    """One line of the table."""
+def measure_and_print_row(title: str, goals: str, action: Callable[[], object], *tasks: LoadTask) -> None:
+    """Run an action while annotators work, and print a table row.
+
+    Args:
+        title: Title of the row.
+        goals: Goals for time and delay, as text.
+        action: Action to measure.
+        tasks: Campaigns with annotators at work.
+
+    """
     waits: list[float] = []
-    with watched(waits, *tasks):
-        began = time.perf_counter()
+    with record_longest_requests(waits, *tasks):
+        start = time.perf_counter()
         action()
-        took = time.perf_counter() - began
-    said = ", ".join(f"{1000 * wait:.0f}" for wait in waits)
-    print(f"| {what} | {took:.1f} s | {said} ms | {wanted} |", flush=True)
+        seconds = time.perf_counter() - start
+    delays = ", ".join(f"{1000 * wait:.0f}" for wait in waits)
+    print(f"| {title} | {seconds:.1f} s | {delays} ms | {goals} |", flush=True)
 
 
-def items_file(count: int) -> bytes:
+def make_items_csv(count: int) -> bytes:
+    """Return a file of items."""
     rows = (f's{k},"Sentence number {k} of many, and it says something"\n' for k in range(count))
     return ("id,sentence\n" + "".join(rows)).encode()
 
 
-def results_file(rows: int, items: int, rng: np.random.Generator, prefix: str = "") -> bytes:
+def make_results_csv(row_count: int, item_count: int, rng: np.random.Generator, item_id_prefix: str = "") -> bytes:
+    """Return a file of random results of HITs of 5 items, as MTurk exports it."""
     places = range(1, RESULT_ITEMS + 1)
     columns = [*(f"Input.id{k}" for k in places), *(f"Answer.range{k}" for k in places)]
-    order = np.concatenate([rng.permutation(items) for _ in range(-(-rows * RESULT_ITEMS // items))])
-    numbers = order[: rows * RESULT_ITEMS].reshape(rows, RESULT_ITEMS).tolist()
-    scores = rng.integers(0, 101, (rows, RESULT_ITEMS)).tolist()
+    order = np.concatenate([rng.permutation(item_count) for _ in range(-(-row_count * RESULT_ITEMS // item_count))])
+    numbers = order[: row_count * RESULT_ITEMS].reshape(row_count, RESULT_ITEMS).tolist()
+    scores = rng.integers(0, 101, (row_count, RESULT_ITEMS)).tolist()
     lines = [
-        ",".join([f"A{k}", f"W{k % 100}", *(f"{prefix}{number}" for number in numbers[k]), *map(str, scores[k])])
-        for k in range(rows)
+        ",".join(
+            [f"A{k}", f"W{k % 100}", *(f"{item_id_prefix}{number}" for number in numbers[k]), *map(str, scores[k])]
+        )
+        for k in range(row_count)
     ]
     return "\n".join([",".join(["AssignmentId", "WorkerId", *columns]), *lines]).encode()
 
 
-def memory(pid: str) -> int:
-    """Bytes that a process holds now."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
-
-
-def server_processes() -> list[str]:
-    """The processes below this one whose command is Easel's or one of its workers'."""
-    ours, found = {str(os.getpid())}, []
+def list_server_processes() -> list[int]:
+    """Return the numbers of the server's processes: all Python processes below this one."""
+    own_pids, server_pids = {os.getpid()}, []
     for path in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
             parent = path.joinpath("stat").read_text().rpartition(")")[2].split()[1]
-            if parent in ours and b"python" in path.joinpath("cmdline").read_bytes():
-                ours.add(path.name)
-                found.append(path.name)
+            if int(parent) in own_pids and b"python" in path.joinpath("cmdline").read_bytes():
+                own_pids.add(int(path.name))
+                server_pids.append(int(path.name))
         except OSError:
             continue
-    return found
+    return server_pids
 
 
-def exported(program: Program, slug: str, peaks: list[float]) -> None:
-    """Download the items, and note by how many MB the server has grown at its largest."""
-    processes = server_processes()
-    before = sum(map(memory, processes))
+def export_items_and_record_growth(program: ApiClient, slug: str, peaks: list[float]) -> None:
+    """Download the items, and add the server's largest memory growth in MB to `peaks`."""
+    processes = list_server_processes()
+    bytes_before = sum(map(resident_bytes, processes))
     headers = {"Authorization": f"Bearer {program.bearer}"}
-    asked = Request(f"http://127.0.0.1:{program.port}/api/v1/campaigns/{slug}/export/items", headers=headers)
-    peak = before
-    with urlopen(asked, timeout=PATIENCE_SECONDS) as reply:
+    export_request = Request(f"http://127.0.0.1:{program.port}/api/v1/campaigns/{slug}/export/items", headers=headers)
+    peak_bytes = bytes_before
+    with urlopen(export_request, timeout=TIMEOUT_SECONDS) as reply:
         while reply.read(4 * MB):
-            peak = max(peak, sum(map(memory, processes)))
-    peaks.append((peak - before) / MB)
+            peak_bytes = max(peak_bytes, sum(map(resident_bytes, processes)))
+    peaks.append((peak_bytes - bytes_before) / MB)
 
 
-def verified(url: str, slug: str) -> None:
-    """Seconds and peak memory of `easel verify`, which does not run in the server."""
-    began = time.perf_counter()
+def print_verify_row(url: str, slug: str) -> None:
+    """Print seconds and peak memory of `easel verify`, which runs outside the server."""
+    start = time.perf_counter()
     command = [sys.executable, "-m", "app.cli", "verify", slug]
     process = subprocess.Popen(command, env=os.environ | {"DATABASE_URL": url}, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     assert status == 0
-    took = time.perf_counter() - began
-    print(f"| verify, peak memory {usage.ru_maxrss / 1024:.0f} MB | {took:.1f} s | | below 833 MB |", flush=True)
+    seconds = time.perf_counter() - start
+    print(f"| verify, peak memory {usage.ru_maxrss / 1024:.0f} MB | {seconds:.1f} s | | below 833 MB |", flush=True)
 
 
-def large_campaign(url: str, program: Program, others: Task, items: int) -> None:
-    slug = program.campaign(name="Large")
-    content, results = items_file(items), results_file(min(RESULTS, items // 5), items, np.random.default_rng(1), "s")
+def measure_large_campaign(url: str, program: ApiClient, other_task: LoadTask, items: int) -> None:
+    """Measure import, launch, results, export and verification of a large campaign."""
+    slug = program.create_campaign(name="Large")
+    items_csv, results_csv = (
+        make_items_csv(items),
+        make_results_csv(min(MAX_RESULT_ROWS, items // 5), items, np.random.default_rng(1), "s"),
+    )
     path, csv = f"/campaigns/{slug}", "text/csv"
     scale = items / 1_000_000
     shown = f"{path}/items?shown=sentence"
     action = json.dumps({"action": "launch"}).encode()
     peaks: list[float] = []
-    measured(
+    measure_and_print_row(
         f"import of {items:,} items",
         f"{25 * scale:.1f} s, 200 ms",
-        lambda: program.ask("POST", shown, content, csv),
-        others,
+        lambda: program.request("POST", shown, items_csv, csv),
+        other_task,
     )
-    measured(
+    measure_and_print_row(
         f"launch of {items:,} items",
         f"{10 * scale:.1f} s, 200 ms",
-        lambda: program.ask("POST", f"{path}/transitions", action),
-        others,
+        lambda: program.request("POST", f"{path}/transitions", action),
+        other_task,
     )
-    measured(
-        f"import of {len(results.splitlines()) - 1:,} results on {items:,} items",
+    measure_and_print_row(
+        f"import of {len(results_csv.splitlines()) - 1:,} results on {items:,} items",
         "200 ms",
-        lambda: program.ask("POST", f"{path}/responses", results, csv),
-        others,
+        lambda: program.request("POST", f"{path}/responses", results_csv, csv),
+        other_task,
     )
-    measured(
+    measure_and_print_row(
         f"export of {items:,} items",
         f"{20 * scale:.1f} s, 200 ms",
-        lambda: exported(program, slug, peaks),
-        others,
+        lambda: export_items_and_record_growth(program, slug, peaks),
+        other_task,
     )
     print(f"| the same, growth of the server's memory at most {peaks[0]:.0f} MB | | | flat |", flush=True)
-    verified(url, slug)
+    print_verify_row(url, slug)
 
 
-def huge_campaign(program: Program, others: Task, items: int) -> None:
-    """Import, launch, the first HIT and the following ones, and the campaign's page."""
-    slug = program.campaign(name="Huge")
+def measure_huge_campaign(program: ApiClient, other_task: LoadTask, items: int) -> None:
+    """Measure import, launch, the first and further HITs, and the campaign's page."""
+    slug = program.create_campaign(name="Huge")
     path, scale = f"/campaigns/{slug}", items / 1_000_000
     action = json.dumps({"action": "launch"}).encode()
-    measured(
+    measure_and_print_row(
         f"import of {items:,} items",
         f"{25 * scale:.1f} s, 200 ms",
-        partial(program.ask, "POST", f"{path}/items?shown=sentence", items_file(items), "text/csv"),
-        others,
+        partial(program.request, "POST", f"{path}/items?shown=sentence", make_items_csv(items), "text/csv"),
+        other_task,
     )
-    measured(
+    measure_and_print_row(
         f"launch of {items:,} items",
         f"{10 * scale:.1f} s, 200 ms",
-        lambda: program.ask("POST", f"{path}/transitions", action),
-        others,
+        lambda: program.request("POST", f"{path}/transitions", action),
+        other_task,
     )
-    asks = iter(range(1_000))
+    annotator_numbers = iter(range(1_000))
 
     def next_hit() -> None:
-        program.ask("POST", f"{path}/hits", json.dumps({"annotator": f"W{next(asks)}"}).encode())
+        program.request("POST", f"{path}/hits", json.dumps({"annotator": f"W{next(annotator_numbers)}"}).encode())
 
-    before = sum(map(memory, server_processes()))
-    measured(f"first HIT of {items:,} items", "200 ms", next_hit, others)
-    grown = (sum(map(memory, server_processes())) - before) / items
-    print(f"| the same, growth of the server's memory {grown:.0f} bytes an item | | | 60 bytes |", flush=True)
+    bytes_before = sum(map(resident_bytes, list_server_processes()))
+    measure_and_print_row(f"first HIT of {items:,} items", "200 ms", next_hit, other_task)
+    growth_per_item = (sum(map(resident_bytes, list_server_processes())) - bytes_before) / items
+    print(f"| the same, growth of the server's memory {growth_per_item:.0f} bytes an item | | | 60 bytes |", flush=True)
 
     def further_hits() -> None:
         for _ in range(100):
             next_hit()
 
-    measured("100 further HITs", "200 ms", further_hits, others)
+    measure_and_print_row("100 further HITs", "200 ms", further_hits, other_task)
     for which in ("first", "again"):
-        measured(f"state of {items:,} items, {which}", "200 ms", lambda: program.ask("GET", path), others)
+        measure_and_print_row(
+            f"state of {items:,} items, {which}", "200 ms", lambda: program.request("GET", path), other_task
+        )
 
 
-def results_while_people_work(url: str, program: Program, others: Task, law: str) -> None:
-    for rows in (ROWS // 4, ROWS):
-        own = asyncio.run(working(url, program.port, items=RESULT_ITEMS, update_law=law))
-        results = results_file(rows, RESULT_ITEMS, np.random.default_rng(2))
-        path = f"/campaigns/{own.slug}/responses"
-        measured(
+def measure_results_import(url: str, program: ApiClient, other_task: LoadTask, law: str) -> None:
+    """Measure the import of results into a small campaign whose annotators are at work."""
+    for rows in (RESULT_ROWS // 4, RESULT_ROWS):
+        own_task = asyncio.run(create_campaign_without_end(url, program.port, items=RESULT_ITEMS, update_law=law))
+        results_csv = make_results_csv(rows, RESULT_ITEMS, np.random.default_rng(2))
+        path = f"/campaigns/{own_task.slug}/responses"
+        measure_and_print_row(
             f"import of {rows:,} results on {RESULT_ITEMS} items, {law}",
             "linear; 200 ms, own campaign 1000 ms",
-            partial(program.ask, "POST", path, results, "text/csv"),
-            others,
-            own,
+            partial(program.request, "POST", path, results_csv, "text/csv"),
+            other_task,
+            own_task,
         )
 
 
@@ -290,23 +318,18 @@ def main() -> None:
     )
     options = parser.parse_args()
     os.environ["EASEL_MAX_UPLOAD_MB"] = str(max(256, options.items // 12_000))
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        with server(url, options.port, 1):
-            others = asyncio.run(working(url, options.port, items=ANOTHER))
-            program = Program(options.port, others.bearer)
-            print("| what | took | longest wait of annotators of another campaign, of this one | wanted |")
-            print("|---|---|---|---|")
-            measured("nothing, for five seconds", "", lambda: time.sleep(5), others)
-            for law in ("easl", "easl-aware") if options.only in (None, "results") else ():
-                results_while_people_work(url, program, others, law)
-            if options.only == "serving":
-                huge_campaign(program, others, options.items)
-            elif options.only != "results":
-                large_campaign(url, program, others, options.items)
+    with run_temporary_database() as database, run_server(database.url, options.port, 1):
+        other_task = asyncio.run(create_campaign_without_end(database.url, options.port, items=OTHER_CAMPAIGN_ITEMS))
+        program = ApiClient(options.port, other_task.bearer)
+        print("| what | took | longest wait of annotators of another campaign, of this one | wanted |")
+        print("|---|---|---|---|")
+        measure_and_print_row("nothing, for five seconds", "", lambda: time.sleep(5), other_task)
+        for law in ("easl", "easl-aware") if options.only in (None, "results") else ():
+            measure_results_import(database.url, program, other_task, law)
+        if options.only == "serving":
+            measure_huge_campaign(program, other_task, options.items)
+        elif options.only != "results":
+            measure_large_campaign(database.url, program, other_task, options.items)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""Benefit of asking more about items that annotators differ on: `python -m benchmarks.neyman [RUNS]`, default 100.
+"""Measure the benefit of more judgments for items that annotators disagree on: `python -m benchmarks.neyman [RUNS]`.
 
-Moderated Neyman allocation (`systems/neyman.py`) against asking about all items as often as each other (`scores`), in
-campaigns in memory of 150 items with HITs of 5 and of 1, on the data of `benchmarks.goals`; the noise's logarithm
-differs by 0, .5 or .8 between simulated items. The truth is what annotators would say of an item on average. Of
-Spearman with the truth, and of the root mean square error in points, the table tells what `scores` reaches, and how far
-Neyman is above or below in the mean of paired runs; then with how many judgments per item Neyman has the error that
-`scores` has with 10 and with 20, and in how many runs it had evidence by then. Bands hold 90 % of what resampled runs
-say.
+The default is 100 runs. The benchmark compares Moderated Neyman allocation (`systems/neyman.py`) with the same number
+of judgments for all items (`scores`). Simulated campaigns have 150 items in HITs of 5 or 1, and use the data of
+`benchmarks.goals`; the logarithm of the noise has a standard deviation of 0, .5 or .8 between simulated items. The
+truth is the expected answer to an item.
+
+For Spearman's correlation with the truth, and for the root mean square error in points, the table shows the figure of
+`scores` and the mean gain of Neyman over paired runs. The next columns show at how many judgments per item Neyman has
+the error that `scores` has at 10 and at 20. The last column shows the share of runs with evidence that variances
+differ. Bands contain 90 % of resampled sets of runs.
 """
 
 import sys
@@ -27,109 +29,168 @@ from app.selection.index import SelectionIndex
 from app.selection.rule import Rule, SelectionSettings
 from app.simulation.annotators import SimulatedAnnotators
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import a_process_per_core
-from benchmarks.goals import ITEMS, MLQE, RESAMPLED, Data, alike, real_scores, repeated
-from benchmarks.stopping import NOISE, cut
-from benchmarks.systems.neyman import NEYMAN, GainsMost, variances_differ
+from benchmarks.annotator_aware import make_process_pool
+from benchmarks.goals import (
+    ITEMS,
+    MLQE,
+    RESAMPLES,
+    StudySource,
+    load_mlqe_scores,
+    make_replayed_study,
+    make_similar_annotators,
+)
+from benchmarks.stopping import NOISE_QUANTILES, mean_clipped_answers
+from benchmarks.systems.neyman import NEYMAN, HighestGainLeaders, variances_differ
 
-SIZES = (5, 1)  # of a HIT
-AT = (3, 5, 10, 20)  # judgments per item
-SAME_AS = (10, 20)
-LOOKS = 5  # an item and judgment
-SPARE = 2  # where Neyman needs more
-SPREADS = {"alike": 0.0, "hard items": 0.5, "harder items": 0.8}
+ITEMS_PER_HIT = (5, 1)  # of a HIT
+TABLE_JUDGMENTS_PER_ITEM = (3, 5, 10, 20)  # judgments per item
+COMPARED_JUDGMENTS_PER_ITEM = (10, 20)
+CHECKS_PER_JUDGMENT = 5
+EXTRA_JUDGMENTS = 2  # in case Neyman needs more
+NOISE_SPREADS = {"alike": 0.0, "hard items": 0.5, "harder items": 0.8}
 
 
-class Look(NamedTuple):
-    """At a campaign. error: root mean square, in points. evidence: 1 where variances demonstrably differ."""
+class Checkpoint(NamedTuple):
+    """State of a campaign.
+
+    Attributes:
+        spearman: Correlation of the scores with the truth.
+        error: Root mean square error in points.
+        evidence: 1 if variances demonstrably differ, otherwise 0.
+
+    """
 
     spearman: float
     error: float
     evidence: float
 
 
-def simulated(spread: float, rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
-    people, truth = alike(spread, rng)
-    return people, cut(truth + people.noise * NOISE[:, None])
+def simulate_annotators_and_truth(noise_spread: float, rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
+    """Return similar annotators whose noise depends on the item, and the expected answers, (items,)."""
+    annotators, true_values = make_similar_annotators(noise_spread, rng)
+    return annotators, mean_clipped_answers(true_values + annotators.noise * NOISE_QUANTILES[:, None])
 
 
-def course(data: Data, rule: Rule, n: int, most: int, seed: int) -> list[Look]:
-    """One run, up to `most` judgments per item."""
-    people, truth = data.made(np.random.default_rng([seed, 21]))
-    asking = SelectionSettings(judgments_per_item=10**6, items_per_hit=n, gamma=0.1)
-    mine = SimulatedCampaign(
-        rule, ONLINE_LAWS["easl"], asking, LawParameters(), ITEMS, np.random.default_rng([seed, 22])
+def simulate_checkpoints(
+    data: StudySource, rule: Rule, items_per_hit: int, max_judgments_per_item: int, seed: int
+) -> list[Checkpoint]:
+    """Simulate one campaign and return its state at all checkpoints.
+
+    Args:
+        data: Source of annotators and truth.
+        rule: Selection rule.
+        items_per_hit: Items per HIT.
+        max_judgments_per_item: Judgments per item at the end.
+        seed: Number of the run.
+
+    """
+    annotators, truth = data.make_study(np.random.default_rng([seed, 21]))
+    settings = SelectionSettings(judgments_per_item=10**6, items_per_hit=items_per_hit, gamma=0.1)
+    campaign = SimulatedCampaign(
+        rule, ONLINE_LAWS["easl"], settings, LawParameters(), ITEMS, np.random.default_rng([seed, 22])
     )
-    hits, looks = mine.iterate_answered_hits(people), []
-    for _ in range(LOOKS * most):
-        list(islice(hits, ITEMS // (LOOKS * n)))
-        error = MAX_POINTS * float(np.sqrt(np.mean((mine.score - truth) ** 2)))
-        looks.append(Look(spearman(truth, mine.score), error, evidence(mine)))
-    return looks
+    hits, checkpoints = campaign.iterate_answered_hits(annotators), []
+    for _ in range(CHECKS_PER_JUDGMENT * max_judgments_per_item):
+        list(islice(hits, ITEMS // (CHECKS_PER_JUDGMENT * items_per_hit)))
+        error = MAX_POINTS * float(np.sqrt(np.mean((campaign.score - truth) ** 2)))
+        checkpoints.append(Checkpoint(spearman(truth, campaign.score), error, variance_evidence(campaign)))
+    return checkpoints
 
 
-def evidence(mine: SimulatedCampaign) -> float:
-    """1 where it was found by a rule that looks for it."""
-    leaders = mine.index.leaders if isinstance(mine.index, SelectionIndex) else None
-    return float(isinstance(leaders, GainsMost) and variances_differ(leaders.tally))
+def variance_evidence(campaign: SimulatedCampaign) -> float:
+    """Return 1 if the campaign's rule has evidence that variances differ, otherwise 0."""
+    leaders = campaign.index.leaders if isinstance(campaign.index, SelectionIndex) else None
+    return float(isinstance(leaders, HighestGainLeaders) and variances_differ(leaders.tally))
 
 
-def met_at(errors: Array, goal: float) -> float:
-    """Judgments per item at which the mean error of runs, (runs, looks), is down to the goal; infinite if never."""
-    met = errors.mean(axis=0) <= goal
-    return (1 + int(met.argmax())) / LOOKS if met.any() else np.inf
+def judgments_until_error(errors: Array, goal: float) -> float:
+    """Return the judgments per item at which the mean error of the runs first reaches the goal; infinite if never.
+
+    Args:
+        errors: Errors of the runs at the checkpoints, (runs, checkpoints).
+        goal: Error to reach.
+
+    """
+    is_reached = errors.mean(axis=0) <= goal
+    return (1 + int(is_reached.argmax())) / CHECKS_PER_JUDGMENT if is_reached.any() else np.inf
 
 
-class Pair(NamedTuple):
-    """Courses of both rules, (runs, looks, 3) each."""
+class PairedRuns(NamedTuple):
+    """Checkpoints of both rules in paired runs, (runs, checkpoints, 3) each."""
 
     even: Array
     neyman: Array
 
-    def cells(self) -> list[str]:
-        """A row of the table, but for its names."""
-        shown = [self.difference(k, LOOKS * n - 1, places) for k, places in ((0, 4), (1, 2)) for n in AT]
-        return [*shown, *(self.same_as(LOOKS * n - 1) for n in SAME_AS), self.found()]
+    def table_cells(self) -> list[str]:
+        """Return the cells of a table row after its first columns."""
+        differences = [
+            self.format_difference(k, CHECKS_PER_JUDGMENT * n - 1, places)
+            for k, places in ((0, 4), (1, 2))
+            for n in TABLE_JUDGMENTS_PER_ITEM
+        ]
+        return [
+            *differences,
+            *(self.format_judgments_for_same_error(CHECKS_PER_JUDGMENT * n - 1) for n in COMPARED_JUDGMENTS_PER_ITEM),
+            self.format_evidence_shares(),
+        ]
 
-    def difference(self, which: int, look: int, places: int) -> str:
-        """Result of `scores`, and the gain of Neyman over it."""
-        even, more = self.even[:, look, which], (self.neyman - self.even)[:, look, which]
-        low, high = np.percentile(more[resampled(len(more))].mean(axis=1), (5, 95))
-        return f"{even.mean():.{places - 1}f} {more.mean():+.{places}f} ({low:+.{places}f} to {high:+.{places}f})"
+    def format_difference(self, figure: int, checkpoint: int, places: int) -> str:
+        """Return the figure of `scores` at a checkpoint, and the gain of Neyman with its band."""
+        even, gains = self.even[:, checkpoint, figure], (self.neyman - self.even)[:, checkpoint, figure]
+        low, high = np.percentile(gains[resampled_run_numbers(len(gains))].mean(axis=1), (5, 95))
+        return f"{even.mean():.{places - 1}f} {gains.mean():+.{places}f} ({low:+.{places}f} to {high:+.{places}f})"
 
-    def same_as(self, look: int) -> str:
-        """With how many judgments per item Neyman has the error that `scores` has at this look."""
-        errors, goals = self.neyman[:, :, 1], self.even[:, look, 1]
-        again = [met_at(errors[k], goals[k].mean()) for k in resampled(len(goals))]
-        low, high = np.percentile(again, (5, 95), method="nearest")
-        return f"{met_at(errors, goals.mean()):g} ({low:g} to {high:g})"
+    def format_judgments_for_same_error(self, checkpoint: int) -> str:
+        """Return the judgments per item at which Neyman has the error of `scores` at this checkpoint, with a band."""
+        errors, goals = self.neyman[:, :, 1], self.even[:, checkpoint, 1]
+        resampled_judgments = [
+            judgments_until_error(errors[k], goals[k].mean()) for k in resampled_run_numbers(len(goals))
+        ]
+        low, high = np.percentile(resampled_judgments, (5, 95), method="nearest")
+        return f"{judgments_until_error(errors, goals.mean()):g} ({low:g} to {high:g})"
 
-    def found(self) -> str:
-        """In how many runs there was evidence."""
-        return ", ".join(f"{self.neyman[:, LOOKS * n - 1, 2].mean():.0%}" for n in AT)
+    def format_evidence_shares(self) -> str:
+        """Return the shares of runs with evidence that variances differ."""
+        return ", ".join(
+            f"{self.neyman[:, CHECKS_PER_JUDGMENT * n - 1, 2].mean():.0%}" for n in TABLE_JUDGMENTS_PER_ITEM
+        )
 
 
-def resampled(runs: int) -> Integers:
-    return np.random.default_rng(1).integers(runs, size=(RESAMPLED, runs))
+def resampled_run_numbers(runs: int) -> Integers:
+    """Return the run numbers of bootstrap samples, (samples, runs)."""
+    return np.random.default_rng(1).integers(runs, size=(RESAMPLES, runs))
 
 
-def compared(data: Data, n: int, runs: int, pool: Executor) -> Pair:
-    most = max(AT) + SPARE
-    courses = [pool.map(partial(course, data, rule, n, most), range(runs)) for rule in (EVEN_RULE, NEYMAN)]
-    return Pair(*(np.array(list(found)) for found in courses))
+def simulate_paired_runs(data: StudySource, items_per_hit: int, runs: int, pool: Executor) -> PairedRuns:
+    """Simulate both rules with the same seeds."""
+    max_judgments_per_item = max(TABLE_JUDGMENTS_PER_ITEM) + EXTRA_JUDGMENTS
+    runs_of_rules = [
+        pool.map(partial(simulate_checkpoints, data, rule, items_per_hit, max_judgments_per_item), range(runs))
+        for rule in (EVEN_RULE, NEYMAN)
+    ]
+    return PairedRuns(*(np.array(list(checkpoints)) for checkpoints in runs_of_rules))
 
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    data = [Data(f"simulated, {kind}", partial(simulated, spread)) for kind, spread in SPREADS.items()]
-    data += [Data(f"MLQE {languages}", partial(repeated, real_scores(languages))) for languages in MLQE]
-    heads = [f"{what}, {n}" for what in ("Spearman", "error") for n in AT]
-    heads += [f"error of {n} with" for n in SAME_AS] + [f"evidence, {' '.join(map(str, AT))}"]
-    print(f"{runs} runs\n\n| HIT of | data | {' | '.join(heads)} |\n|---|---{'|---' * len(heads)}|", flush=True)
-    with a_process_per_core() as pool:
-        for n in SIZES:
-            for one in data:
-                print(f"| {n} | {one.name} | {' | '.join(compared(one, n, runs, pool).cells())} |", flush=True)
+    data = [
+        StudySource(f"simulated, {kind}", partial(simulate_annotators_and_truth, spread))
+        for kind, spread in NOISE_SPREADS.items()
+    ]
+    data += [
+        StudySource(f"MLQE {languages}", partial(make_replayed_study, load_mlqe_scores(languages)))
+        for languages in MLQE
+    ]
+    headings = [f"{figure}, {number}" for figure in ("Spearman", "error") for number in TABLE_JUDGMENTS_PER_ITEM]
+    headings += [f"error of {number} with" for number in COMPARED_JUDGMENTS_PER_ITEM] + [
+        f"evidence, {' '.join(map(str, TABLE_JUDGMENTS_PER_ITEM))}"
+    ]
+    print(f"{runs} runs\n\n| HIT of | data | {' | '.join(headings)} |\n|---|---{'|---' * len(headings)}|", flush=True)
+    with make_process_pool() as pool:
+        for number in ITEMS_PER_HIT:
+            for source in data:
+                cells = simulate_paired_runs(source, number, runs, pool).table_cells()
+                print(f"| {number} | {source.name} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

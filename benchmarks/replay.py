@@ -1,8 +1,8 @@
-"""How long it takes to replay a campaign, and to apply one answer: `python -m benchmarks.replay [HITS]`.
+"""Measure how long it takes to replay a campaign and to apply one answer: `python -m benchmarks.replay [HITS]`.
 
-HITs of 5 items, 10,000 items, scores on a slider of 101 steps, all drawn at random. Replay must give the bits that the
-server stored, which is checked here on the first HITs; TrueSkill stands beside the `trueskill` package, which applies
-the same pairs one by one. The seconds of the slow ones are scaled up from fewer HITs.
+HITs of 5 out of 10,000 items have random scores on a slider with 101 steps. *bits as live* checks on the first HITs
+that a replay gives exactly the numbers that the server stored answer by answer. The last column times the `trueskill`
+package on the same pairs, scaled up from fewer HITs.
 """
 
 import sys
@@ -23,85 +23,92 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # an escape in its source
     import trueskill
 
-ITEMS, PER_HIT, ANNOTATORS, CHECKED, BESIDE = 10_000, 5, 30, 20_000, 500
+ITEMS, ITEMS_PER_HIT, ANNOTATORS, CHECKED_HITS, PACKAGE_HITS = 10_000, 5, 30, 20_000, 500
 PARAMETERS = LawParameters()
 
 
-def hits_of(count: int, rng: np.random.Generator) -> list[AnsweredHit]:
-    rounds = -(-count * PER_HIT // ITEMS)
-    items = np.concatenate([rng.permutation(ITEMS) for _ in range(rounds)]).reshape(-1, PER_HIT)[:count]
+def simulate_hits(count: int, rng: np.random.Generator) -> list[AnsweredHit]:
+    """Return answered HITs in which all items are equally frequent."""
+    rounds = -(-count * ITEMS_PER_HIT // ITEMS)
+    items = np.concatenate([rng.permutation(ITEMS) for _ in range(rounds)]).reshape(-1, ITEMS_PER_HIT)[:count]
     scores = rng.integers(101, size=items.shape) / 100
     return [*map(AnsweredHit, (np.arange(count) % ANNOTATORS).tolist(), items.tolist(), scores.tolist())]
 
 
-def begun(law: Law) -> LawBeliefs:
+def initial_beliefs(law: Law) -> LawBeliefs:
+    """Return a law's beliefs before any answer."""
     return law.initial_beliefs([np.full(ITEMS, number) for number in law.family.default_prior], PARAMETERS)
 
 
-def seconds(action: Callable[..., Any], *arguments: Any) -> float:
+def seconds_of(action: Callable[..., Any], *arguments: Any) -> float:
+    """Run an action and return how many seconds it takes."""
     start = time.perf_counter()
     action(*arguments)
     return time.perf_counter() - start
 
 
-def one_by_one(beliefs: LawBeliefs, hits: list[AnsweredHit]) -> None:
-    """As the server does it: an answer at a time."""
+def apply_hits_one_by_one(beliefs: LawBeliefs, hits: list[AnsweredHit]) -> None:
+    """Apply each HIT on its own, as the server does."""
     for hit in hits:
         beliefs.apply_hits([hit])
 
 
-def live(law: ItemLaw, hits: list[AnsweredHit]) -> float:
-    """Seconds for what answers change: the state, score and variance of their items."""
-    columns = [column.tolist() for column in begun(law).state]
+def seconds_to_update_items(law: ItemLaw, hits: list[AnsweredHit]) -> float:
+    """Return the seconds for updating state, score and variance of the items of each HIT, one HIT after another."""
+    columns = [column.tolist() for column in initial_beliefs(law).state]
     start = time.perf_counter()
     for _, items, scores in hits:
-        after = law.update(*([column[i] for i in items] for column in columns), scores, PARAMETERS)
-        law.family.scores_and_variances(*after)
+        new_state = law.update(*([column[i] for i in items] for column in columns), scores, PARAMETERS)
+        law.family.scores_and_variances(*new_state)
     return time.perf_counter() - start
 
 
-def package(hits: list[AnsweredHit]) -> float:
-    """Seconds a HIT of the `trueskill` package, pair by pair."""
+def seconds_per_hit_of_trueskill_package(hits: list[AnsweredHit]) -> float:
+    """Return the seconds per HIT of the `trueskill` package, which updates one pair after another."""
     env = trueskill.TrueSkill(mu=0.5, sigma=(1 / 12) ** 0.5, beta=PARAMETERS.gamma, tau=0.0, draw_probability=0.1)
     ratings = [env.create_rating() for _ in range(ITEMS)]
 
     def rate(items: Any, scores: Any) -> None:
         for i, j in combinations(range(len(items)), 2):
             better, worse = (items[i], items[j]) if scores[i] >= scores[j] else (items[j], items[i])
-            tied = scores[i] == scores[j]
-            ratings[better], ratings[worse] = trueskill.rate_1vs1(ratings[better], ratings[worse], tied, env=env)
+            is_tie = scores[i] == scores[j]
+            ratings[better], ratings[worse] = trueskill.rate_1vs1(ratings[better], ratings[worse], is_tie, env=env)
 
     def rate_all() -> None:
         for _, items, scores in hits:
             rate(items, scores)
 
-    return seconds(rate_all) / len(hits)
+    return seconds_of(rate_all) / len(hits)
 
 
 def main(count: int = 1_000_000) -> None:
-    hits = hits_of(count, np.random.default_rng(2018))
-    print(f"Replay of {count:,} HITs of {PER_HIT} items, {ITEMS:,} items")
+    hits = simulate_hits(count, np.random.default_rng(2018))
+    print(f"Replay of {count:,} HITs of {ITEMS_PER_HIT} items, {ITEMS:,} items")
     print()
     print("| law | replay, s | bits as live | one answer live, µs | beside it |")
     print("|---|---|---|---|---|")
-    few = hits[:CHECKED]
+    checked_hits = hits[:CHECKED_HITS]
     for law in (law for law in ONLINE_LAWS.values() if can_law_read_answers(law.reads, "points", 0)):
-        taken = hits if law.quick else few
-        whole, part, single = begun(law), begun(law), begun(law)
-        took = seconds(whole.apply_hits, taken)
-        if len(taken) > len(few):
-            part.apply_hits(few)
+        replayed_hits = hits if law.quick else checked_hits
+        replayed, replayed_start, applied_one_by_one = initial_beliefs(law), initial_beliefs(law), initial_beliefs(law)
+        replay_seconds = seconds_of(replayed.apply_hits, replayed_hits)
+        if len(replayed_hits) > len(checked_hits):
+            replayed_start.apply_hits(checked_hits)
         else:
-            part = whole
-        each = seconds(one_by_one, single, few)
+            replayed_start = replayed
+        live_seconds = seconds_of(apply_hits_one_by_one, applied_one_by_one, checked_hits)
         if isinstance(law, ItemLaw):
-            each = live(law, few)
-        bits = "the same" if part.state.tobytes() == single.state.tobytes() else "DIFFERENT"
-        name, beside = law.name if law.quick else f"{law.name}, {len(taken):,} HITs", ""
+            live_seconds = seconds_to_update_items(law, checked_hits)
+        bits = "the same" if replayed_start.state.tobytes() == applied_one_by_one.state.tobytes() else "DIFFERENT"
+        name, comparison = law.name if law.quick else f"{law.name}, {len(replayed_hits):,} HITs", ""
         if law.name == "trueskill":
-            theirs = package(hits[:BESIDE]) * count
-            beside = f"`trueskill` {trueskill.__version__}: {theirs:,.0f} s, {theirs / took:.0f} times as long"
-        print(f"| {name} | {took:.1f} | {bits} | {each / len(few) * 1e6:.1f} | {beside} |", flush=True)
+            package_seconds = seconds_per_hit_of_trueskill_package(hits[:PACKAGE_HITS]) * count
+            ratio = package_seconds / replay_seconds
+            comparison = f"`trueskill` {trueskill.__version__}: {package_seconds:,.0f} s, {ratio:.0f} times as long"
+        print(
+            f"| {name} | {replay_seconds:.1f} | {bits} | {live_seconds / len(checked_hits) * 1e6:.1f} | {comparison} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

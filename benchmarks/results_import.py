@@ -1,18 +1,15 @@
-"""Processor time and memory of importing answers and exporting them: `python -m benchmarks.results_import [--hits N]`.
+"""Measure processor time and memory of importing and exporting answers: `python -m benchmarks.results_import [--hits
+N]`.
 
-One PostgreSQL, and this process in the place of the server. The first export comes directly after the import, the next
-one after that.
+There is one PostgreSQL. This process takes the role of the server. The first export follows the import directly; the
+next one repeats it.
 """
 
 import argparse
 import asyncio
 import io
-import os
-import resource
-import tempfile
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy import text
@@ -20,93 +17,82 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign_or_refuse
 from app.campaigns.settings import CampaignSettings
-from app.database import embedded
-from app.database.migrate import upgrade_schema
 from app.database.session import create_engine
 from app.exports.registry import open_export_or_refuse
 from app.imports.items import import_items_and_return_receipt
 from app.imports.responses_import import import_responses_of_file_and_return_receipt
-from benchmarks.large import items_file, results_file
+from benchmarks.large import make_items_csv, make_results_csv
+from benchmarks.processes import ProcessGroup, peak_mb_of_this_process, processor_seconds_of_this_process
+from benchmarks.temporary_database import TemporaryDatabase, run_temporary_database
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-MB = 2**20
 
 
-def own_processor_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
+class MeasuredRow:
+    """A `with` block that prints its costs as a table row."""
 
-
-def database_processor_seconds() -> float:
-    """Processor time of all PostgreSQL processes below this one, also of those that ended."""
-    own, ticks = str(os.getpid()), 0
-    parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[path.parent.name] = fields[1], sum(map(int, fields[11:15]))
-    for number, (_, used) in parents.items():
-        ancestor = number
-        while ancestor in parents and ancestor != own:
-            ancestor = parents[ancestor][0]
-        ticks += used if ancestor == own and number != own else 0
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-class Measurement:
-    """One line of the table, from the beginning to the end of a `with` block."""
-
-    def __init__(self, what: str, count: int) -> None:
-        self.what, self.count = what, count
+    def __init__(self, title: str, count: int, postgresql: ProcessGroup) -> None:
+        self.title, self.count, self.postgresql = title, count, postgresql
 
     def __enter__(self) -> None:
-        self.wall, self.own, self.database = time.perf_counter(), own_processor_seconds(), database_processor_seconds()
+        self.wall_before, self.own_before, self.database_before = (
+            time.perf_counter(),
+            processor_seconds_of_this_process(),
+            self.postgresql.processor_seconds(),
+        )
 
     def __exit__(self, *_: object) -> None:
-        own, database = own_processor_seconds() - self.own, database_processor_seconds() - self.database
-        wall = time.perf_counter() - self.wall
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        own, database = (
+            processor_seconds_of_this_process() - self.own_before,
+            self.postgresql.processor_seconds() - self.database_before,
+        )
+        wall = time.perf_counter() - self.wall_before
+        peak = peak_mb_of_this_process()
         rate = self.count / (own + database)
-        print(f"| {self.what} | {own:.1f} | {database:.1f} | {wall:.1f} | {rate:,.0f} | {peak:.0f} |", flush=True)
+        print(f"| {self.title} | {own:.1f} | {database:.1f} | {wall:.1f} | {rate:,.0f} | {peak:.0f} |", flush=True)
 
 
 async def export_responses(engine: AsyncEngine, slug: str) -> None:
+    """Read an export of all answers to its end."""
     file = await open_export_or_refuse(engine, slug, "responses")
     async for _ in file.chunks:
         pass
 
 
-async def measure(engine: AsyncEngine, item_count: int, hit_count: int, law: str) -> None:
+async def measure_import_and_exports(
+    engine: AsyncEngine, postgresql: ProcessGroup, item_count: int, hit_count: int, law: str
+) -> None:
+    """Import items, launch the campaign, import answers and export them, with a table row for each step."""
     settings = CampaignSettings(name="Large", question="How much?", judgments_per_item=10_000, update_law=law)
     async with engine.begin() as connection:
         campaign = await create_draft_campaign_or_refuse(connection, settings, now=NOW)
-    with Measurement(f"import of {item_count:,} items", item_count):
+    with MeasuredRow(f"import of {item_count:,} items", item_count, postgresql):
         async with engine.begin() as connection:
             await import_items_and_return_receipt(
-                connection, campaign.slug, io.BytesIO(items_file(item_count)), "items.csv", max_mb=512
+                connection, campaign.slug, io.BytesIO(make_items_csv(item_count)), "items.csv", max_mb=512
             )
-    with Measurement(f"launch of {item_count:,} items", item_count):
+    with MeasuredRow(f"launch of {item_count:,} items", item_count, postgresql):
         async with engine.begin() as connection:
             await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
-    results = io.BytesIO(results_file(hit_count, item_count, np.random.default_rng(1), "s"))
-    with Measurement(f"import of {hit_count:,} HITs of 5, {law}", hit_count):
+    results = io.BytesIO(make_results_csv(hit_count, item_count, np.random.default_rng(1), "s"))
+    with MeasuredRow(f"import of {hit_count:,} HITs of 5, {law}", hit_count, postgresql):
         await import_responses_of_file_and_return_receipt(
             engine, campaign.slug, results, "results.csv", now=NOW, max_mb=512
         )
     for which in ("first", "next"):
-        with Measurement(f"{which} export of the answers", hit_count):
+        with MeasuredRow(f"{which} export of the answers", hit_count, postgresql):
             await export_responses(engine, campaign.slug)
     async with engine.connect() as connection:
-        known = await connection.scalar(text("SELECT reltuples FROM pg_class WHERE oid = 'responses'::regclass"))
-    print(f"\nThe planner knows of {known:,.0f} responses.\n", flush=True)
+        row_estimate = await connection.scalar(text("SELECT reltuples FROM pg_class WHERE oid = 'responses'::regclass"))
+    print(f"\nThe planner knows of {row_estimate:,.0f} responses.\n", flush=True)
 
 
-async def run(url: str, options: argparse.Namespace) -> None:
-    engine = create_engine(url, pool_size=4)
+async def measure_with_engine(database: TemporaryDatabase, options: argparse.Namespace) -> None:
+    """Measure with an engine that is closed afterwards."""
+    engine = create_engine(database.url, pool_size=4)
     try:
-        await measure(engine, options.items, options.hits, options.law)
+        postgresql = database.find_processes()
+        await measure_import_and_exports(engine, postgresql, options.items, options.hits, options.law)
     finally:
         await engine.dispose()
 
@@ -118,12 +104,8 @@ def main() -> None:
     parser.add_argument("--law", default="easl")
     options = parser.parse_args()
     print("| what | own CPU s | PostgreSQL's CPU s | wall s | a CPU second | peak MB |\n|---|---|---|---|---|---|")
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        asyncio.run(run(url, options))
+    with run_temporary_database() as database:
+        asyncio.run(measure_with_engine(database, options))
 
 
 if __name__ == "__main__":

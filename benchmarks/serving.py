@@ -1,14 +1,15 @@
-"""HITs per second over HTTP, and beside them the bare transactions by pgbench: `python -m benchmarks.serving`.
+"""Measure HITs per second over HTTP, and the bare transactions with pgbench: `python -m benchmarks.serving`.
 
-One PostgreSQL and two server processes on this machine's cores, which the load generator shares. Every client is an
-annotator without a moment's thought: they get a HIT, answer it, and get the next one, and after 30 HITs someone else
-takes their place, with a browser and a connection of their own. Two ways: `page` is what a browser does, one POST that
-stores the answer and brings the next HIT as HTML; `two calls` is the JSON API, where next and submit are separate.
-pgbench runs what one pair must write at the least: a lease, an answer, five posteriors, in two transactions, with the
-mathematics left out. `--ways designs` measures the same two calls of every way of asking.
+One PostgreSQL and two server processes run on this machine, together with the load generator. Each client is an
+annotator who never pauses: get a HIT, answer it, get the next one. After 30 HITs another annotator takes over, with a
+new browser and connection.
 
-The last column is the processor time of a pair in the server's processes and in PostgreSQL's. It depends less than the
-rates on what else the machine does.
+`page` is what a browser does: one POST stores the answer and returns the next HIT as HTML. `two calls` is the JSON API,
+where both are separate calls. pgbench runs the minimum that a pair must write, in two transactions without the
+mathematics: a lease, an answer and five posteriors. `--ways designs` measures the two calls of every annotation design.
+
+The last column is the processor time of a pair in the processes of the server and of PostgreSQL. It depends less on
+other load than the rates.
 """
 
 import argparse
@@ -26,7 +27,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
@@ -42,21 +42,22 @@ from app.annotation.platforms.platform import Arrival
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import embedded, tables
-from app.database.migrate import upgrade_schema
 from app.database.session import create_engine, driver_of
 from app.designs.design import Design
 from app.designs.registry import DESIGNS
+from benchmarks.processes import ProcessGroup
+from benchmarks.temporary_database import run_temporary_database
 
-SECRET = secrets.token_hex(32)
-# All come from one address, and leave a HIT untouched when they go.
-UNLIMITED = {f"EASEL_UNTOUCHED_PER_{what}": "1000000" for what in ("ADDRESS", "CAMPAIGN")}
-HITS_EACH = 30
-TURNS = 400  # annotators prepared per measurement: enough that none comes back
-HIT = re.compile(rb'name="hit" value="(\d+)"')
-SCORE = re.compile(rb'name="score-(\d+)"')
+SECRET_KEY = secrets.token_hex(32)
+# All annotators come from one address, and leave an untouched HIT behind.
+UNLIMITED_VISITS_ENVIRONMENT = {f"EASEL_UNTOUCHED_PER_{what}": "1000000" for what in ("ADDRESS", "CAMPAIGN")}
+HITS_PER_ANNOTATOR = 30
+PREPARED_ANNOTATORS = 400  # per measurement, enough that none returns
+HIT_FIELD = re.compile(rb'name="hit" value="(\d+)"')
+SCORE_FIELD = re.compile(rb'name="score-(\d+)"')
 NOW = datetime.now(UTC)
 
-PGBENCH = """
+PGBENCH_SCRIPT = """
 \\set item random(0, :items - 5)
 BEGIN;
 SELECT subject FROM posteriors
@@ -82,8 +83,8 @@ COMMIT;
 
 
 @dataclass(frozen=True)
-class Task:
-    """Parameters of one measurement, sent to another process."""
+class LoadTask:
+    """Parameters of a measurement, which another process receives."""
 
     port: int
     way: str
@@ -96,13 +97,14 @@ class Task:
     design: Design
 
 
-class Http:
-    """The least of an HTTP client: one connection, kept open. A full one would take as long as the server."""
+class HttpConnection:
+    """A minimal HTTP client with one open connection; a complete one would take as long as the server."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
 
-    async def call(self, method: str, path: str, body: bytes = b"", headers: str = "") -> bytes:
+    async def request(self, method: str, path: str, body: bytes = b"", headers: str = "") -> bytes:
+        """Send a request and return the body of the reply."""
         head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
         self.writer.write(head.encode() + body)
         answer = await self.reader.readuntil(b"\r\n\r\n")
@@ -114,114 +116,107 @@ class Http:
         return content
 
 
-async def page(http: Http, task: Task, token: str) -> AsyncIterator[tuple[float, float]]:
-    """Seconds of (next, submit) per HIT: here one POST is both, and the time of each is that of the POST."""
+async def answer_pages(http: HttpConnection, task: LoadTask, token: str) -> AsyncIterator[tuple[float, float]]:
+    """Answer the HITs of a page and yield seconds of (next, submit); here one POST is both, and both are its time."""
     path = f"/link/{task.link_key}"
-    html = await http.call("GET", f"{path}?{urlencode({'t': token})}")
+    html = await http.request("GET", f"{path}?{urlencode({'t': token})}")
     form_headers = "X-Easel: fetch\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-    for _ in range(HITS_EACH):
-        if not HIT.search(html):
+    for _ in range(HITS_PER_ANNOTATOR):
+        if not HIT_FIELD.search(html):
             raise RuntimeError(f"a page without a HIT: {html.decode()[:1000]}")
-        fields = {"token": token, "hit": HIT.search(html)[1].decode()}  # type: ignore[index]  # fails loudly
-        fields |= {f"score-{item.decode()}": secrets.randbelow(101) for item in SCORE.findall(html)}
-        began = time.perf_counter()
-        html = await http.call("POST", path, urlencode(fields).encode(), form_headers)
-        took = time.perf_counter() - began
-        yield took, took
+        fields = {"token": token, "hit": HIT_FIELD.search(html)[1].decode()}  # type: ignore[index]  # fails loudly
+        fields |= {f"score-{item.decode()}": secrets.randbelow(101) for item in SCORE_FIELD.findall(html)}
+        start = time.perf_counter()
+        html = await http.request("POST", path, urlencode(fields).encode(), form_headers)
+        seconds = time.perf_counter() - start
+        yield seconds, seconds
 
 
-async def two_calls(http: Http, task: Task, annotator: str) -> AsyncIterator[tuple[float, float]]:
-    """Seconds of (next, submit) per HIT through the API."""
+async def answer_through_api(
+    http: HttpConnection, task: LoadTask, annotator: str
+) -> AsyncIterator[tuple[float, float]]:
+    """Answer HITs through the API and yield seconds of (next, submit)."""
     headers = f"Authorization: Bearer {task.bearer}\r\nContent-Type: application/json\r\n"
-    who = json.dumps({"annotator": annotator}).encode()
-    for _ in range(HITS_EACH):
-        began = time.perf_counter()
-        hit = json.loads(await http.call("POST", f"/api/v1/campaigns/{task.slug}/hits", who, headers))["hit"]
-        leased = time.perf_counter()
+    annotator_json = json.dumps({"annotator": annotator}).encode()
+    for _ in range(HITS_PER_ANNOTATOR):
+        start = time.perf_counter()
+        hit = json.loads(await http.request("POST", f"/api/v1/campaigns/{task.slug}/hits", annotator_json, headers))[
+            "hit"
+        ]
+        lease_end = time.perf_counter()
         scores = task.design.simulate_answer_values([secrets.randbelow(1001) / 1000 for _ in hit["items"]])
         answer = json.dumps({"annotator": annotator, "values": scores}).encode()
-        await http.call("POST", f"/api/v1/hits/{hit['id']}/response", answer, headers)
-        yield leased - began, time.perf_counter() - leased
+        await http.request("POST", f"/api/v1/hits/{hit['id']}/response", answer, headers)
+        yield lease_end - start, time.perf_counter() - lease_end
 
 
-WAYS = {"page": page, "two calls": two_calls}
-DESIGNS_TOO = "designs"
-NEEDS = {"baseline": {"baseline": "75"}}  # settings of designs that cannot do without
+ANSWER_BY_WAY = {"page": answer_pages, "two calls": answer_through_api}
+ALL_DESIGNS = "designs"
+REQUIRED_DESIGN_SETTINGS = {"baseline": {"baseline": "75"}}  # settings without a default
 
 
-def load(task: Task) -> tuple[float, int, list[tuple[float, float]]]:
-    """(pairs per second, all pairs, seconds of each next and submit) of `task.clients` clients.
+def answer_with_clients(task: LoadTask) -> tuple[float, int, list[tuple[float, float]]]:
+    """Answer HITs with concurrent clients.
 
-    The first second is for warming up: only the number of all pairs includes it.
+    The first second is a warm-up, which only the number of all pairs includes.
+
+    Returns:
+        Pairs per second, number of all pairs, and seconds of each (next, submit).
+
     """
 
-    async def client(waiting: list[str], times: list[tuple[float, float, float]], ends: float) -> None:
-        while time.perf_counter() < ends:
-            http = Http(*await asyncio.open_connection("127.0.0.1", task.port))
-            async for took in WAYS[task.way](http, task, waiting.pop()):
-                times.append((time.perf_counter(), *took))
-                if time.perf_counter() >= ends:
+    async def answer_as_client(
+        unused_names: list[str], times: list[tuple[float, float, float]], measured_until: float
+    ) -> None:
+        while time.perf_counter() < measured_until:
+            http = HttpConnection(*await asyncio.open_connection("127.0.0.1", task.port))
+            async for seconds in ANSWER_BY_WAY[task.way](http, task, unused_names.pop()):
+                times.append((time.perf_counter(), *seconds))
+                if time.perf_counter() >= measured_until:
                     break
             http.writer.close()
 
-    async def everyone() -> tuple[float, int, list[tuple[float, float]]]:
+    async def answer_as_all_clients() -> tuple[float, int, list[tuple[float, float]]]:
         times: list[tuple[float, float, float]] = []
-        begins = time.perf_counter() + 1.0
-        ends = begins + task.seconds
-        waiting = list(task.annotators)
-        await asyncio.gather(*(client(waiting, times, ends) for _ in range(task.clients)))
-        counted = [took for at, *took in times if begins <= at < ends]
-        return len(counted) / task.seconds, len(times), counted  # type: ignore[return-value]  # without the time: pairs
+        measured_from = time.perf_counter() + 1.0
+        measured_until = measured_from + task.seconds
+        unused_names = list(task.annotators)
+        await asyncio.gather(*(answer_as_client(unused_names, times, measured_until) for _ in range(task.clients)))
+        measured = [seconds for end, *seconds in times if measured_from <= end < measured_until]
+        return len(measured) / task.seconds, len(times), measured  # type: ignore[return-value]  # without the time: pairs
 
-    return uvloop.run(everyone())
-
-
-@dataclass(frozen=True)
-class ProcessGroup:
-    """A process and its descendants."""
-
-    pid: int
-
-    def processor_seconds(self) -> float:
-        """Return the processor time that the processes have taken, including those that have ended and were awaited."""
-        fields_by_pid: dict[int, list[str]] = {}
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            with suppress(OSError):
-                fields_by_pid[int(stat.parent.name)] = stat.read_text().rpartition(")")[2].split()
-        group = {self.pid}
-        while children := {pid for pid, fields in fields_by_pid.items() if int(fields[1]) in group} - group:
-            group |= children
-        ticks = sum(sum(map(int, fields_by_pid[pid][11:15])) for pid in group if pid in fields_by_pid)
-        return ticks / os.sysconf("SC_CLK_TCK")
+    return uvloop.run(answer_as_all_clients())
 
 
 @dataclass(frozen=True)
-class Machine:
-    """The processes whose processor time is measured."""
+class MeasuredProcesses:
+    """The processes of the server and of PostgreSQL."""
 
     server: ProcessGroup
     postgresql: ProcessGroup
 
     def processor_milliseconds(self) -> tuple[float, float]:
+        """Return the processor time of the server and of PostgreSQL."""
         return 1000 * self.server.processor_seconds(), 1000 * self.postgresql.processor_seconds()
 
 
 @contextmanager
-def server(url: str, port: int, workers: int) -> Iterator[ProcessGroup]:
-    environment = os.environ | UNLIMITED | {"DATABASE_URL": url, "EASEL_SECRET_KEY": SECRET}
+def run_server(url: str, port: int, workers: int) -> Iterator[ProcessGroup]:
+    """Run a server during a `with` block, and yield its processes once each worker has answered."""
+    environment = os.environ | UNLIMITED_VISITS_ENVIRONMENT | {"DATABASE_URL": url, "EASEL_SECRET_KEY": SECRET_KEY}
     command = [sys.executable, "-m", "app.cli", "serve", "--port", str(port), "--workers", str(workers)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     try:
-        for _ in range(10 * workers):  # connections are spread by chance: until then each worker has answered
-            answers(port, process)
+        for _ in range(10 * workers):  # enough that each worker has answered; connections are spread randomly
+            wait_until_server_answers(port, process)
         yield ProcessGroup(process.pid)
     finally:
         process.terminate()
         process.wait(20)
 
 
-def answers(port: int, process: "subprocess.Popen[bytes]") -> None:
-    """Wait until the server answers a new connection."""
+def wait_until_server_answers(port: int, process: "subprocess.Popen[bytes]") -> None:
+    """Wait until the server answers a new connection, or raise RuntimeError."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         with suppress(OSError), urlopen(f"http://127.0.0.1:{port}/ready", timeout=60):
@@ -231,21 +226,22 @@ def answers(port: int, process: "subprocess.Popen[bytes]") -> None:
 
 
 @asynccontextmanager
-async def engine_on(url: str) -> AsyncIterator[AsyncEngine]:
+async def open_engine(url: str) -> AsyncIterator[AsyncEngine]:
+    """Open an engine during a `with` block."""
     engine = create_engine(url, pool_size=2)
     yield engine
     await engine.dispose()
 
 
-async def prepare(
+async def create_load_task(
     url: str, port: int, *, items: int, way: str, clients: int, seconds: float, settings: Mapping[str, object] = {}
-) -> Task:
-    """A fresh campaign with everyone who will arrive; `settings` that are not those of the others."""
-    usual = {"name": f"bench {items}", "question": "How much?", "judgments_per_item": 10_000}
-    chosen = CampaignSettings.model_validate({**usual, **settings})
-    worker_tokens = WorkerTokens(SECRET, hours=1)
-    async with engine_on(url) as engine, engine.begin() as connection:
-        campaign = await lifecycle.create_draft_campaign_or_refuse(connection, chosen, now=NOW)
+) -> LoadTask:
+    """Create and launch a campaign with all annotators, and return a task for it; `settings` replace the defaults."""
+    defaults = {"name": f"bench {items}", "question": "How much?", "judgments_per_item": 10_000}
+    campaign_settings = CampaignSettings.model_validate({**defaults, **settings})
+    worker_tokens = WorkerTokens(SECRET_KEY, hours=1)
+    async with open_engine(url) as engine, engine.begin() as connection:
+        campaign = await lifecycle.create_draft_campaign_or_refuse(connection, campaign_settings, now=NOW)
         rows = [
             {"campaign_id": campaign.id, "number": i, "external_id": str(i), "shown": f"item {i}", "fields": {}}
             for i in range(items)
@@ -253,7 +249,7 @@ async def prepare(
         for start in range(0, items, 5000):
             await connection.execute(insert(tables.items), rows[start : start + 5000])
         await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
-        names = [f"{way}-{clients}-{k}" for k in range(TURNS)]
+        names = [f"{way}-{clients}-{k}" for k in range(PREPARED_ANNOTATORS)]
         if way == "page":
             driver = await driver_of(connection)
             visits = [
@@ -264,65 +260,65 @@ async def prepare(
         bearer = await issue_token_or_refuse(
             connection, (await find_oldest_user_or_create_admin(connection, now=NOW)).id, "bench", now=NOW
         )
-    return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names, campaign.design)
+    return LoadTask(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names, campaign.design)
 
 
-def pgbench(url: str, slug: str, clients: int, seconds: float) -> float:
-    """Pairs per second of the bare transactions on the campaign's own rows."""
+def run_pgbench(url: str, slug: str, clients: int, seconds: float) -> float:
+    """Return pairs per second of the bare transactions on the campaign's rows."""
     address = make_url(url)
     binaries = next(embedded.iterate_binary_folders())
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
-        script.write(PGBENCH)
+        script.write(PGBENCH_SCRIPT)
         script.flush()
         connect = ["-h", str(address.query["host"]), "-U", str(address.username), str(address.database)]
-        find = (
+        find_sql = (
             "SELECT c.id, a.id, s.id, (SELECT count(*) FROM items WHERE campaign_id = c.id) FROM campaigns c "
             f"JOIN annotators a ON a.campaign_id = c.id JOIN assignments s ON s.annotator_id = a.id "
             f"WHERE c.slug = '{slug}' LIMIT 1"
         )
-        psql = [str(binaries / "psql"), "-AtF", " ", "-c", find, *connect]
-        found = subprocess.run(psql, check=True, capture_output=True, text=True).stdout.split()
-        given = zip(("campaign", "annotator", "assignment", "items"), found, strict=True)
+        psql = [str(binaries / "psql"), "-AtF", " ", "-c", find_sql, *connect]
+        numbers = subprocess.run(psql, check=True, capture_output=True, text=True).stdout.split()
+        variables = zip(("campaign", "annotator", "assignment", "items"), numbers, strict=True)
         command = [str(binaries / "pgbench"), "-n", "-M", "prepared", "-c", str(clients), "-T", str(round(seconds))]
-        for name, number in given:
+        for name, number in variables:
             command += ["-D", f"{name}={number}"]
         output = subprocess.run([*command, "-f", script.name, *connect], check=True, capture_output=True, text=True)
     return float(re.search(r"tps = ([\d.]+)", output.stdout)[1])  # type: ignore[index]  # fails loudly
 
 
-def measure(
+def format_serving_row(
     url: str,
     port: int,
-    machine: Machine,
+    processes: MeasuredProcesses,
     *,
     items: int,
     way: str,
     clients: int,
     seconds: float,
     settings: Mapping[str, object] = {},
-    called: str | None = None,
+    title: str | None = None,
 ) -> str:
-    """One line of the table, in which the way is `called` something else if need be."""
+    """Measure one way of answering and return a table row, whose first cell is the title, by default the way."""
     size = {"items": items, "clients": clients}
-    task = asyncio.run(prepare(url, port, way=way, seconds=seconds, settings=settings, **size))
-    with multiprocessing.get_context("spawn").Pool(1) as elsewhere:
-        elsewhere.apply(os.getpid)  # it has started
-        before = machine.processor_milliseconds()
-        pairs, pairs_in_all, times = elsewhere.apply(load, (task,))
-        after = machine.processor_milliseconds()
+    task = asyncio.run(create_load_task(url, port, way=way, seconds=seconds, settings=settings, **size))
+    with multiprocessing.get_context("spawn").Pool(1) as load_process:
+        load_process.apply(os.getpid)  # wait for its start
+        before = processes.processor_milliseconds()
+        pairs, pairs_in_all, times = load_process.apply(answer_with_clients, (task,))
+        after = processes.processor_milliseconds()
     in_server, in_postgresql = ((end - begin) / pairs_in_all for begin, end in zip(before, after, strict=True))
     next_p50, submit_p50 = np.percentile(times, 50, axis=0) * 1000
     next_p95, submit_p95 = np.percentile(times, 95, axis=0) * 1000
     calls = f"{next_p50:.1f} / {next_p95:.1f} | {submit_p50:.1f} / {submit_p95:.1f}"
     processor = f"{in_server:.2f} / {in_postgresql:.2f}"
-    return f"| {called or way} | {items:,} | {clients} | {pairs:.0f} | {calls} | {processor} |"
+    return f"| {title or way} | {items:,} | {clients} | {pairs:.0f} | {calls} | {processor} |"
 
 
-def measure_bare(url: str, postgresql: ProcessGroup, *, items: int, clients: int, seconds: float) -> str:
-    """The same line for pgbench."""
-    task = asyncio.run(prepare(url, 0, items=items, way="page", clients=clients, seconds=seconds))
+def format_pgbench_row(url: str, postgresql: ProcessGroup, *, items: int, clients: int, seconds: float) -> str:
+    """Measure the bare transactions and return a table row."""
+    task = asyncio.run(create_load_task(url, 0, items=items, way="page", clients=clients, seconds=seconds))
     before = postgresql.processor_seconds()
-    pairs = pgbench(url, task.slug, clients, seconds)
+    pairs = run_pgbench(url, task.slug, clients, seconds)
     time.sleep(0.5)  # until PostgreSQL has counted the time of the backends that ended
     in_postgresql = 1000 * (postgresql.processor_seconds() - before) / (pairs * seconds)
     return f"| pgbench | {items:,} | {clients} | {pairs:.0f} | | | {in_postgresql:.2f} |"
@@ -333,7 +329,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0, help="length of each measurement")
     parser.add_argument("--workers", type=int, default=2, help="processes of the server")
     parser.add_argument("--port", type=int, default=8917)
-    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=[*WAYS, DESIGNS_TOO])
+    parser.add_argument("--ways", nargs="*", default=list(ANSWER_BY_WAY), choices=[*ANSWER_BY_WAY, ALL_DESIGNS])
     parser.add_argument("--items", type=int, nargs="*", default=[150, 10_000])
     parser.add_argument("--clients", type=int, nargs="*", default=[1, 8, 32])
     options = parser.parse_args()
@@ -341,33 +337,40 @@ def main() -> None:
     processor = "CPU ms of server / PostgreSQL"
     print(f"| way | items | clients | pairs/s | next p50 / p95 ms | submit p50 / p95 ms | {processor} |")
     print("|---|---|---|---|---|---|---|")
-    with (
-        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.run_postgres_and_yield_url(Path(directory)) as url,
-    ):
-        upgrade_schema(url)
-        postgresql = ProcessGroup(int((Path(directory) / "postgresql" / "postmaster.pid").read_text().split()[0]))
-        with server(url, options.port, options.workers) as serving:
-            machine = Machine(serving, postgresql)
+    with run_temporary_database() as database:
+        url = database.url
+        postgresql = database.find_processes()
+        with run_server(url, options.port, options.workers) as server_processes:
+            processes = MeasuredProcesses(server_processes, postgresql)
             # Each worker compiles templates and prepares statements at its first requests.
-            for way in (way for way in WAYS if way in options.ways):
-                measure(url, options.port, machine, items=150, way=way, clients=4 * options.workers, seconds=3)
-            if DESIGNS_TOO in options.ways:
+            for way in (way for way in ANSWER_BY_WAY if way in options.ways):
+                format_serving_row(
+                    url, options.port, processes, items=150, way=way, clients=4 * options.workers, seconds=3
+                )
+            if ALL_DESIGNS in options.ways:
                 size = {"items": 150, "clients": 8, "seconds": options.seconds}
                 for name in DESIGNS:
-                    asks = {"design": name, "design_settings": NEEDS.get(name, {})}
+                    design_settings = {"design": name, "design_settings": REQUIRED_DESIGN_SETTINGS.get(name, {})}
                     print(
-                        measure(url, options.port, machine, way="two calls", settings=asks, called=name, **size),
+                        format_serving_row(
+                            url,
+                            options.port,
+                            processes,
+                            way="two calls",
+                            settings=design_settings,
+                            title=name,
+                            **size,
+                        ),
                         flush=True,
                     )
-            for way in (way for way in WAYS if way in options.ways):
+            for way in (way for way in ANSWER_BY_WAY if way in options.ways):
                 for items, clients in sizes:
                     size = {"items": items, "clients": clients, "seconds": options.seconds}
-                    print(measure(url, options.port, machine, way=way, **size), flush=True)
-        # Last, because what it leaves behind (an annotator with all answers, dead rows) would be in the servers' way.
-        for items, clients in sizes if {*options.ways} != {DESIGNS_TOO} else ():
+                    print(format_serving_row(url, options.port, processes, way=way, **size), flush=True)
+        # Last, because it leaves dead rows and an annotator with all answers, which would slow down the servers.
+        for items, clients in sizes if {*options.ways} != {ALL_DESIGNS} else ():
             seconds = min(options.seconds, 5)
-            print(measure_bare(url, postgresql, items=items, clients=clients, seconds=seconds), flush=True)
+            print(format_pgbench_row(url, postgresql, items=items, clients=clients, seconds=seconds), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Short visits: whom the rule on pooled signs finds with six HITs a person. `python -m benchmarks.short_visits`
+"""Measure which careless annotators the pooled-signs rule finds within six HITs: `python -m benchmarks.short_visits`.
 
-Annotators answer six HITs of five of 40 items; the others are careful. One annotator in each study is looked at after
-every HIT. Careful ones are drawn from the crowds that are fitted to published translations, and from a crowd that
-hardly agrees (noise .35). They fail 10 % of gold items and are between half and twice as quick as usual.
+In each study, annotators answer six HITs of five out of 40 items. The rule checks one annotator after every HIT; all
+others are careful. Careful annotators come from the populations fitted to published translations, and from a crowd that
+hardly agrees (noise .35). They fail 10 % of gold items and take between half and twice the usual time. Each line shows
+the share of studies in which the annotator is found, by kind.
 """
 
 import argparse
@@ -25,13 +26,13 @@ from app.simulation.annotators import (
 )
 
 ITEMS, HITS, ITEMS_PER_HIT = 40, 6, 5
-SECONDS = 25.0  # median of a HIT
+MEDIAN_SECONDS_PER_HIT = 25.0
 CROWDS: Mapping[str, Population] = POPULATIONS | {"noisy": Population(0.15, 0.3, 0.35, 0.3, to_10=0.5)}
-ALARM = 0.002
+FALSE_ALARM_RATE = 0.002
 
 
 def simulate_study(habits: list[Habits], hits: int, rng: np.random.Generator) -> list[AnnotatorBehaviour]:
-    """Return the behaviour of each annotator of a study."""
+    """Return the behaviour of each annotator in a simulated study."""
     crowd = HabitAnnotators(habits, rng.random(ITEMS))
     rows = []
     for person in range(len(habits)):
@@ -47,31 +48,36 @@ def simulate_study(habits: list[Habits], hits: int, rng: np.random.Generator) ->
     behaviours = build_behaviours_by_annotator(
         default_design(DESIGNS[DEFAULT_DESIGN]), RuleInputs(columns, NO_SECONDS, {})
     )
-    return [with_pace_and_gold(behaviour, hits, rng) for behaviour in behaviours.values()]
+    return [add_pace_and_gold(behaviour, hits, rng) for behaviour in behaviours.values()]
 
 
-def with_pace_and_gold(behaviour: AnnotatorBehaviour, hits: int, rng: np.random.Generator) -> AnnotatorBehaviour:
-    """Add the times of a careful annotator, and one gold item in about six HITs."""
-    pace = SECONDS * np.exp(rng.uniform(-np.log(2), np.log(2)) + 0.5 * rng.standard_normal(hits))
-    return replace(behaviour, seconds=pace, gold_met=rng.random(rng.binomial(hits, 1 / 6)) > 0.1)
+def add_pace_and_gold(behaviour: AnnotatorBehaviour, hits: int, rng: np.random.Generator) -> AnnotatorBehaviour:
+    """Return the behaviour with times of a careful annotator, and one gold item in about six HITs."""
+    seconds_per_hit = MEDIAN_SECONDS_PER_HIT * np.exp(
+        rng.uniform(-np.log(2), np.log(2)) + 0.5 * rng.standard_normal(hits)
+    )
+    return replace(behaviour, seconds=seconds_per_hit, gold_met=rng.random(rng.binomial(hits, 1 / 6)) > 0.1)
 
 
-def until(behaviour: AnnotatorBehaviour, hits: int) -> AnnotatorBehaviour:
-    """Return what is known after some HITs; gold items are spread over all of them."""
-    end = hits * ITEMS_PER_HIT
+def behaviour_after_hits(behaviour: AnnotatorBehaviour, hits: int) -> AnnotatorBehaviour:
+    """Return the behaviour as known after the first HITs; gold items are spread evenly over all HITs."""
+    judgment_count = hits * ITEMS_PER_HIT
     names = ("hit", "item", "share", "others_share", "other_judge_counts")
     gold = behaviour.gold_met[: len(behaviour.gold_met) * hits // len(behaviour.seconds)]
-    cut = {name: getattr(behaviour, name)[:end] for name in names}
-    return replace(behaviour, **cut, seconds=behaviour.seconds[:hits], gold_met=gold)
+    judgment_columns = {name: getattr(behaviour, name)[:judgment_count] for name in names}
+    return replace(behaviour, **judgment_columns, seconds=behaviour.seconds[:hits], gold_met=gold)
 
 
-def is_ever_found(behaviours: list[AnnotatorBehaviour], hits: int, false_alarm_rate: float = ALARM) -> bool:
-    """Return whether the rule finds the first annotator at any of its looks, one after each HIT."""
+def is_found_after_any_hit(
+    behaviours: list[AnnotatorBehaviour], hits: int, false_alarm_rate: float = FALSE_ALARM_RATE
+) -> bool:
+    """Return whether the rule finds the first annotator in a check after any HIT."""
     rule = PooledSigns()
-    measures = np.array([rule.measure_for_comparison(other) for other in behaviours[1:]])
+    measures = np.array([rule.measure_for_comparison(behaviour) for behaviour in behaviours[1:]])
     return any(
-        rule.finding_about_annotator_or_none(until(behaviours[0], done), measures, false_alarm_rate) is not None
-        for done in range(1, hits + 1)
+        rule.finding_about_annotator_or_none(behaviour_after_hits(behaviours[0], hits_done), measures, false_alarm_rate)
+        is not None
+        for hits_done in range(1, hits + 1)
     )
 
 
@@ -84,17 +90,17 @@ def share_found(
     studies: int,
     rng: np.random.Generator,
 ) -> float:
-    """Return the share of studies in which the annotator is found; `careless` None for a careful one."""
+    """Return the share of studies in which the checked annotator is found; `careless` is None for a careful one."""
     found = 0
     for _ in range(studies):
         habits = population.draw_habits(1 + others, rng)
         habits[0] = replace(habits[0], careless=careless)
-        found += is_ever_found(simulate_study(habits, hits, rng), hits)
+        found += is_found_after_any_hit(simulate_study(habits, hits, rng), hits)
     return found / studies
 
 
 def main() -> None:
-    """Print the shares as a table."""
+    """Print the shares of annotators found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=1000)
     studies = parser.parse_args().studies

@@ -1,14 +1,15 @@
-"""How often campaigns that stop at their goal are right: `python -m benchmarks.stopping [RUNS]`, 200 if not said.
+"""Measure how often campaigns that stop at their goal are right: `python -m benchmarks.stopping [RUNS]`.
 
-Campaigns in memory of 30 items, with HITs of 5, each by one of 40 annotators with small biases. After every HIT it is
-looked whether the goal is reached with a probability of 95 %, and the campaign ends when it is. The truth is what all
-annotators would say on average. Of each goal: in how many of the campaigns that ended it was met, how many judgments
-per item they took, and how many had not ended with 60. Of narrow intervals: how many of them hold the true mean.
+The default is 200 runs. Simulated campaigns have 30 items, HITs of 5 and 40 annotators with small biases. After every
+HIT the goal is checked at 95 % probability, and the campaign ends when it is reached. The truth is the mean expected
+answer of all annotators. For each goal, the first table shows the share of ended campaigns that really met it, their
+judgments per item, and the number of campaigns that had not ended after 60. For narrow intervals, *right* is the share
+of intervals that contain the truth.
 
-Then campaigns that release items as they settle, with at most 20 judgments of each, also where a fifth of the
-annotators answers at random, or where the noise differs from item to item: how many of the released items are as they
-are said to be (of intervals: how many hold the true mean), how many judgments per item they took, how many it takes to
-ask about all items evenly until as many are settled, 20 where it takes more, and which share was not released.
+In the second table, campaigns release items as they settle, with at most 20 judgments per item; in some rows a fifth of
+the annotators answers at random, or noise differs between items. The columns are the share of released items whose
+result is right (for intervals, those that contain the truth); the judgments per item; the judgments per item until as
+many items are settled if all are judged evenly, at most 20; and the share of items that were not released.
 """
 
 import sys
@@ -32,38 +33,34 @@ from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Habits, Population, SimulatedAnnotators
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import a_process_per_core
-from benchmarks.campaign_of import campaign_of
-from benchmarks.forecasts import with_answers
-from benchmarks.goals import HardItems
+from benchmarks.annotator_aware import make_process_pool
+from benchmarks.forecasts import add_answers
+from benchmarks.goals import AnnotatorsOfHardItems, draw_values_in_two_clusters
+from benchmarks.unsaved_campaign import make_unsaved_campaign
 
-ITEMS, ANNOTATORS, N, MOST, CAP = 30, 40, 5, 60, 20
-PEOPLE = Population(bias_sd=0.05, log_scale_sd=0.1, noise=0.1, log_noise_sd=0.2)
-NOISE = np.linspace(-4, 4, 81)  # places of a standard Normal, for the mean of what is cut at the ends of the scale
-PLAIN: dict[str, Any] = {"goal_percent": 95, "goal_within": 5, "goal_width": 10, "goal_correlation": 0.9}
+ITEMS, ANNOTATORS, ITEMS_PER_HIT, MAX_JUDGMENTS_PER_ITEM, MAX_JUDGMENTS_WITH_RELEASE = 30, 40, 5, 60, 20
+POPULATION = Population(bias_sd=0.05, log_scale_sd=0.1, noise=0.1, log_noise_sd=0.2)
+NOISE_QUANTILES = np.linspace(-4, 4, 81)  # points of a standard Normal, for means of clipped answers
+GOAL_SETTINGS: dict[str, Any] = {"goal_percent": 95, "goal_within": 5, "goal_width": 10, "goal_correlation": 0.9}
 
 
-def wide(rng: np.random.Generator) -> Array:
+def draw_wide_values(rng: np.random.Generator) -> Array:
     return rng.beta(2, 2, ITEMS)
 
 
-def piled_up(rng: np.random.Generator) -> Array:
+def draw_values_near_zero(rng: np.random.Generator) -> Array:
     return rng.beta(1, 4, ITEMS)
 
 
-def two_heaps(rng: np.random.Generator) -> Array:
-    return np.where(rng.random(ITEMS) < 0.3, rng.beta(8, 3, ITEMS), rng.beta(3, 8, ITEMS))
-
-
-TRUTHS: dict[str, Callable[[np.random.Generator], Array]] = {
-    "wide": wide,
-    "piled up near 0": piled_up,
-    "two heaps": two_heaps,
+VALUE_DISTRIBUTIONS: dict[str, Callable[[np.random.Generator], Array]] = {
+    "wide": draw_wide_values,
+    "piled up near 0": draw_values_near_zero,
+    "two heaps": partial(draw_values_in_two_clusters, ITEMS),
 }
 
 
 class Row(NamedTuple):
-    """A goal, and the rule by which is asked."""
+    """Goal and selection rule of a table row."""
 
     goal: str
     rule: str
@@ -77,179 +74,212 @@ ROWS = (
 
 
 class End(NamedTuple):
-    """Accuracy of a finished campaign, and its judgments per item."""
+    """Accuracy of a campaign at its end, and its judgments per item."""
 
-    right: float
-    judgments: float
+    accuracy: float
+    judgments_per_item: float
 
 
-class Released(NamedTuple):
-    """Of a campaign that released items: how many of them are as they are said to be, and how many they are. How many
-    judgments per item that took, and how many it takes evenly, without a release, until as many are settled.
+class ReleaseFigures(NamedTuple):
+    """Results of a campaign that releases items.
+
+    Attributes:
+        right_items: Number of released items whose result is right.
+        items: Number of released items.
+        judgments_per_item: Judgments per item.
+        even_judgments_per_item: Judgments per item until as many items are settled if all are judged evenly.
+
     """
 
-    right: int
+    right_items: int
     items: int
-    judgments: float
-    evenly: int
+    judgments_per_item: float
+    even_judgments_per_item: int
 
 
-def ended(row: Row, truths: str, seed: int) -> End | None:
-    """None where it did not end."""
+def simulate_end_or_none(row: Row, distribution: str, seed: int) -> End | None:
+    """Simulate a campaign and return its result when the goal is reached, or None if it is never reached."""
     rng = np.random.default_rng([seed, 5])
-    people = HabitAnnotators(PEOPLE.draw_habits(ANNOTATORS, rng), TRUTHS[truths](rng))
-    truth = np.mean([meant(habits, people.true_values) for habits in people.habits], axis=0)
-    asked = SelectionSettings(judgments_per_item=MOST, items_per_hit=N, gamma=0.1, best_count=5, threshold=0.5)
-    mine = SimulatedCampaign(
-        SELECTION_RULES[row.rule], ONLINE_LAWS["easl"], asked, LawParameters(), ITEMS, np.random.default_rng([seed, 6])
+    annotators = HabitAnnotators(POPULATION.draw_habits(ANNOTATORS, rng), VALUE_DISTRIBUTIONS[distribution](rng))
+    truth = np.mean([expected_answers(habits, annotators.true_values) for habits in annotators.habits], axis=0)
+    settings = SelectionSettings(
+        judgments_per_item=MAX_JUDGMENTS_PER_ITEM, items_per_hit=ITEMS_PER_HIT, gamma=0.1, best_count=5, threshold=0.5
     )
-    campaign = campaign_of(goal=row.goal, when_reached="tell", best_items=5, threshold=50, **PLAIN)
+    simulation = SimulatedCampaign(
+        SELECTION_RULES[row.rule],
+        ONLINE_LAWS["easl"],
+        settings,
+        LawParameters(),
+        ITEMS,
+        np.random.default_rng([seed, 6]),
+    )
+    campaign = make_unsaved_campaign(goal=row.goal, when_reached="tell", best_items=5, threshold=50, **GOAL_SETTINGS)
     tally = Tally.empty(ITEMS)
-    for hit in mine.iterate_answered_hits(people):
-        tally = with_answers(tally, [hit])
-        known = moderated_means_of_tally(tally)
-        found = goal_progress_or_none(campaign, known, mine.score)
-        if found is not None and found.is_reached:
-            return End(RIGHT[row.goal](known, mine.score, truth), tally.judgments.mean())
+    for hit in simulation.iterate_answered_hits(annotators):
+        tally = add_answers(tally, [hit])
+        means = moderated_means_of_tally(tally)
+        progress = goal_progress_or_none(campaign, means, simulation.score)
+        if progress is not None and progress.is_reached:
+            return End(ACCURACY_BY_GOAL[row.goal](means, simulation.score, truth), tally.judgments.mean())
     return None
 
 
 @dataclass
-class Releasing:
-    """A campaign of a goal whose items are released, and what is known of them."""
+class ReleasingCampaign:
+    """A simulated campaign that releases items, and its estimates."""
 
     goal: str
     rule: str
     crowd: str
-    truths: str
+    distribution: str
     seed: int
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng([self.seed, 7])
-        self.people, self.truth = CROWDS[self.crowd](TRUTHS[self.truths](rng), rng)
-        asked, drawing = (
-            SelectionSettings(CAP, N, 0.1, best_count=5, threshold=0.5),
+        self.annotators, self.truth = CROWDS[self.crowd](VALUE_DISTRIBUTIONS[self.distribution](rng), rng)
+        settings, selection_rng = (
+            SelectionSettings(MAX_JUDGMENTS_WITH_RELEASE, ITEMS_PER_HIT, 0.1, best_count=5, threshold=0.5),
             np.random.default_rng([self.seed, 8]),
         )
-        self.mine = SimulatedCampaign(
-            SELECTION_RULES[self.rule], ONLINE_LAWS["easl"], asked, LawParameters(), ITEMS, drawing
+        self.simulation = SimulatedCampaign(
+            SELECTION_RULES[self.rule], ONLINE_LAWS["easl"], settings, LawParameters(), ITEMS, selection_rng
         )
         self.tally = Tally.empty(ITEMS)
-        self.campaign = campaign_of(goal=self.goal, when_reached=RELEASE_ITEMS, best_items=5, threshold=50, **PLAIN)
+        self.campaign = make_unsaved_campaign(
+            goal=self.goal, when_reached=RELEASE_ITEMS, best_items=5, threshold=50, **GOAL_SETTINGS
+        )
 
-    def learn(self, hits: Sequence[AnsweredHit]) -> Mask:
-        """From more answers: which items are settled now."""
-        self.tally = with_answers(self.tally, hits)
-        self.known = moderated_means_of_tally(self.tally)
-        return mask_of_settled_items(self.campaign, self.known, self.mine.score)
+    def add_answers_and_settle(self, hits: Sequence[AnsweredHit]) -> Mask:
+        """Add answers and return which items are settled."""
+        self.tally = add_answers(self.tally, hits)
+        self.means = moderated_means_of_tally(self.tally)
+        return mask_of_settled_items(self.campaign, self.means, self.simulation.score)
 
-    def to_the_end(self) -> Mask:
-        """With a look after every HIT, until nothing is asked: what is settled then."""
-        out = np.zeros(ITEMS, bool)
-        for hit in self.mine.iterate_answered_hits(self.people):
-            out = self.learn([hit])
-            self.mine.release_settled_items(out)
-        return out
+    def run_and_release(self) -> Mask:
+        """Release settled items after every HIT until no items are left, and return which items are settled."""
+        is_settled = np.zeros(ITEMS, bool)
+        for hit in self.simulation.iterate_answered_hits(self.annotators):
+            is_settled = self.add_answers_and_settle([hit])
+            self.simulation.release_settled_items(is_settled)
+        return is_settled
 
-    def evenly(self, enough: int) -> int:
-        """How many judgments of each item it takes until so many are settled; as many as may be, if more."""
-        hits = self.mine.iterate_answered_hits(self.people)
-        for count in range(1, CAP):
-            if self.learn(list(islice(hits, ITEMS // N))).sum() >= enough:
+    def count_even_judgments(self, enough: int) -> int:
+        """Judge all items evenly and return the judgments per item until `enough` are settled, or the maximum."""
+        hits = self.simulation.iterate_answered_hits(self.annotators)
+        for count in range(1, MAX_JUDGMENTS_WITH_RELEASE):
+            if self.add_answers_and_settle(list(islice(hits, ITEMS // ITEMS_PER_HIT))).sum() >= enough:
                 return count
-        return CAP
+        return MAX_JUDGMENTS_WITH_RELEASE
 
 
-def released(goal: str, crowd: str, truths: str, seed: int) -> Released:
-    """Results of one campaign."""
-    one = Releasing(goal, "scores" if goal == "intervals" else goal, crowd, truths, seed)
-    out = one.to_the_end()
-    right, items = AS_SAID[goal](one.known, one.mine.score, one.truth)[out], int(out.sum())
-    evenly = Releasing(goal, "scores", crowd, truths, seed).evenly(items)
-    return Released(int(right.sum()), items, float(one.tally.judgments.mean()), evenly)
+def simulate_release(goal: str, crowd: str, distribution: str, seed: int) -> ReleaseFigures:
+    """Simulate a campaign with releases and one without, and return their figures."""
+    releasing = ReleasingCampaign(goal, "scores" if goal == "intervals" else goal, crowd, distribution, seed)
+    is_released = releasing.run_and_release()
+    is_right, items = (
+        IS_RIGHT_BY_GOAL[goal](releasing.means, releasing.simulation.score, releasing.truth)[is_released],
+        int(is_released.sum()),
+    )
+    even_judgments = ReleasingCampaign(goal, "scores", crowd, distribution, seed).count_even_judgments(items)
+    return ReleaseFigures(int(is_right.sum()), items, float(releasing.tally.judgments.mean()), even_judgments)
 
 
-def careless(share: float, items: Array, rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
-    people = HabitAnnotators(replace(PEOPLE, careless={"random": share}).draw_habits(ANNOTATORS, rng), items)
-    return people, np.mean([meant(habits, items) for habits in people.habits], axis=0)
+def make_partly_random_annotators(
+    share: float, true_values: Array, rng: np.random.Generator
+) -> tuple[SimulatedAnnotators, Array]:
+    """Return annotators, a share of them random, and their mean expected answers, (items,)."""
+    annotators = HabitAnnotators(
+        replace(POPULATION, careless={"random": share}).draw_habits(ANNOTATORS, rng), true_values
+    )
+    return annotators, np.mean([expected_answers(habits, true_values) for habits in annotators.habits], axis=0)
 
 
-def hard_items(items: Array, rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
+def make_annotators_of_hard_items(true_values: Array, rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
+    """Return annotators whose noise depends on the item, and expected answers, (items,)."""
     noise = 0.1 * np.exp(0.5 * rng.standard_normal(ITEMS))
-    return HardItems(items, noise), cut(items + noise * NOISE[:, None])
+    return AnnotatorsOfHardItems(true_values, noise), mean_clipped_answers(
+        true_values + noise * NOISE_QUANTILES[:, None]
+    )
 
 
 CROWDS: dict[str, Callable[[Array, np.random.Generator], tuple[SimulatedAnnotators, Array]]] = {
-    "alike": partial(careless, 0.0),
-    "20 % at random": partial(careless, 0.2),
-    "items differ": hard_items,
+    "alike": partial(make_partly_random_annotators, 0.0),
+    "20 % at random": partial(make_partly_random_annotators, 0.2),
+    "items differ": make_annotators_of_hard_items,
 }
 
 
-def meant(habits: Habits, truth: Array) -> Array:
-    """Mean answers of an annotator, (N,); random ones are uniform."""
+def expected_answers(habits: Habits, true_values: Array) -> Array:
+    """Return the expected answers of an annotator, (N,); those of random annotators are uniform."""
     if habits.careless is not None:
-        return np.full(len(truth), 0.5)
-    seen = 0.5 + habits.bias + habits.scale * (truth - 0.5) + habits.noise * NOISE[:, None]
-    return cut(seen)
+        return np.full(len(true_values), 0.5)
+    unclipped = 0.5 + habits.bias + habits.scale * (true_values - 0.5) + habits.noise * NOISE_QUANTILES[:, None]
+    return mean_clipped_answers(unclipped)
 
 
-def cut(seen: Array) -> Array:
-    """The mean of what is seen at the places of `NOISE`, (81, N), and cut at the ends of the scale, (N,)."""
-    said: Array = np.average(np.clip(seen, 0, 1), axis=0, weights=np.exp(-(NOISE**2) / 2))
-    return said
+def mean_clipped_answers(unclipped: Array) -> Array:
+    """Return the mean of answers clipped to the scale, (N,).
+
+    Args:
+        unclipped: Answers at each of the `NOISE_QUANTILES`, (81, N).
+
+    """
+    means: Array = np.average(np.clip(unclipped, 0, 1), axis=0, weights=np.exp(-(NOISE_QUANTILES**2) / 2))
+    return means
 
 
-def best_right(_known: ModeratedMeans, score: Array, truth: Array) -> float:
+def are_best_right(_known: ModeratedMeans, score: Array, truth: Array) -> float:
+    """Return whether the highest scores are the best items within the tolerance, 0 or 1."""
     order = np.argsort(-score)
-    return float(truth[order[5:]].max() <= truth[order[:5]].min() + PLAIN["goal_within"] / MAX_POINTS)
+    return float(truth[order[5:]].max() <= truth[order[:5]].min() + GOAL_SETTINGS["goal_within"] / MAX_POINTS)
 
 
-def places_right(_known: ModeratedMeans, score: Array, truth: Array) -> Mask:
-    """Return whether each item is among the true best exactly if it is among the highest scores."""
-    within, order = PLAIN["goal_within"] / MAX_POINTS, np.argsort(-score)
+def places_are_right(_known: ModeratedMeans, score: Array, truth: Array) -> Mask:
+    """Return for each item whether it is rightly among the best, or rightly not, within the tolerance."""
+    tolerance, order = GOAL_SETTINGS["goal_within"] / MAX_POINTS, np.argsort(-score)
     fifth, sixth = np.sort(truth)[::-1][4:6]
-    best = np.isin(np.arange(ITEMS), order[:5])
-    return np.asarray(np.where(best, truth >= fifth - within, truth <= sixth + within))
+    is_called_best = np.isin(np.arange(ITEMS), order[:5])
+    return np.asarray(np.where(is_called_best, truth >= fifth - tolerance, truth <= sixth + tolerance))
 
 
-def sides_right(known: ModeratedMeans, _score: Array, truth: Array) -> Mask:
-    within = PLAIN["goal_within"] / MAX_POINTS
-    return np.asarray(np.where(known.mean > 0.5, truth >= 0.5 - within, truth <= 0.5 + within))
+def sides_are_right(means: ModeratedMeans, _score: Array, truth: Array) -> Mask:
+    """Return for each item whether it is on the right side of the threshold, within the tolerance."""
+    tolerance = GOAL_SETTINGS["goal_within"] / MAX_POINTS
+    return np.asarray(np.where(means.mean > 0.5, truth >= 0.5 - tolerance, truth <= 0.5 + tolerance))
 
 
-def held(known: ModeratedMeans, _score: Array, truth: Array) -> Mask:
-    low, high = known.interval()
+def intervals_contain_truth(means: ModeratedMeans, _score: Array, truth: Array) -> Mask:
+    low, high = means.interval()
     return (low <= truth) & (truth <= high)
 
 
-RIGHT: dict[str, Callable[[ModeratedMeans, Array, Array], float]] = {
-    "best": best_right,
-    "threshold": lambda *ended: float(sides_right(*ended).all()),
-    "intervals": lambda *ended: float(held(*ended).mean()),
+ACCURACY_BY_GOAL: dict[str, Callable[[ModeratedMeans, Array, Array], float]] = {
+    "best": are_best_right,
+    "threshold": lambda *simulate_end_or_none: float(sides_are_right(*simulate_end_or_none).all()),
+    "intervals": lambda *simulate_end_or_none: float(intervals_contain_truth(*simulate_end_or_none).mean()),
 }
-AS_SAID = {"best": places_right, "threshold": sides_right, "intervals": held}
+IS_RIGHT_BY_GOAL = {"best": places_are_right, "threshold": sides_are_right, "intervals": intervals_contain_truth}
 
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     print(f"{runs} campaigns each\n\n| items | goal, rule | right | judgments per item | not ended |")
     print("|---|---|---|---|---|")
-    with a_process_per_core() as pool:
-        for truths in TRUTHS:
+    with make_process_pool() as pool:
+        for distribution in VALUE_DISTRIBUTIONS:
             for row in ROWS:
-                ends = list(pool.map(partial(ended, row, truths), range(runs)))
-                found = np.array([end for end in ends if end is not None]).reshape(-1, 2)
-                right, judgments = found.mean(axis=0) if len(found) else (np.nan, np.nan)
-                cells = f"{right:.3f} | {judgments:.1f} | {runs - len(found)}"
-                print(f"| {truths} | {row.goal}, {row.rule} | {cells} |", flush=True)
+                ends = list(pool.map(partial(simulate_end_or_none, row, distribution), range(runs)))
+                ended = np.array([end for end in ends if end is not None]).reshape(-1, 2)
+                accuracy, judgments = ended.mean(axis=0) if len(ended) else (np.nan, np.nan)
+                cells = f"{accuracy:.3f} | {judgments:.1f} | {runs - len(ended)}"
+                print(f"| {distribution} | {row.goal}, {row.rule} | {cells} |", flush=True)
         print("\n| items | annotators | goal | released correctly | judgments per item | asked evenly | not released |")
         print("|---|---|---|---|---|---|---|")
-        for truths, crowd, goal in product(TRUTHS, CROWDS, AS_SAID):
-            runs_of = list(pool.map(partial(released, goal, crowd, truths), range(runs)))
-            right, items, judgments, evenly = np.array(runs_of).mean(axis=0)
-            cells = f"{right / items:.3f} | {judgments:.1f} | {evenly:.1f} | {1 - items / ITEMS:.3f}"
-            print(f"| {truths} | {crowd} | {goal} | {cells} |", flush=True)
+        for distribution, crowd, goal in product(VALUE_DISTRIBUTIONS, CROWDS, IS_RIGHT_BY_GOAL):
+            figures = list(pool.map(partial(simulate_release, goal, crowd, distribution), range(runs)))
+            right, items, judgments, even_judgments = np.array(figures).mean(axis=0)
+            cells = f"{right / items:.3f} | {judgments:.1f} | {even_judgments:.1f} | {1 - items / ITEMS:.3f}"
+            print(f"| {distribution} | {crowd} | {goal} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

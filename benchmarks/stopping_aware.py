@@ -1,12 +1,13 @@
-"""Benefit of stopping by the scores of `easl-aware`: `python -m benchmarks.stopping_aware [RUNS]`, default 200.
+"""Compare two ways of measuring a goal under `easl-aware`: `python -m benchmarks.stopping_aware [RUNS]`.
 
-Campaigns in memory of 40 items under the law `easl-aware`, with HITs of 5, each by one of 20 annotators with biases, of
-whom none, 15 and 30 % answer at random. From 2 judgments per item on it is looked after every judgment per item whether
-the goal is reached with a probability of 95 %, but for differences of 10 points: by the plain means of all answers and
-how far annotators differ, and by the law's own scores with the errors of its fit to all judgments, as such campaigns do
-it. Of each: in how many of the campaigns that it ended the goal was met, how many judgments per item they had, and how
-many had not ended with 20; of narrow intervals, how many hold the truth. The truth is what those who look would say on
-average.
+The default is 200 runs. Simulated campaigns have 40 items and HITs of 5, by 20 annotators with biases. In the rows 0 %,
+15 % or 30 % of them answer at random. After every judgment per item, from the second on, the goal is checked at 95 %
+probability with a tolerance of 10 points. *means* uses the plain means of all answers and how much annotators differ.
+*easl-aware* uses the law's own scores with the standard errors of its fit, as such campaigns do.
+
+The table shows the share of ended campaigns that really met the goal, their judgments per item, and the number of
+campaigns that had not ended after 20 judgments per item. For narrow intervals, *right* is the share of intervals that
+contain the truth. The truth is the mean answer of careful annotators.
 """
 
 import sys
@@ -20,85 +21,91 @@ from app.designs.scale import MAX_POINTS
 from app.goals.estimates import GoalEvidence
 from app.goals.progress import goal_progress_or_none
 from app.inference.ground.arrays import Array
-from app.inference.online.law import AnsweredHit, LawParameters
+from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import a_process_per_core
-from benchmarks.campaign_of import campaign_of
-from benchmarks.stopping import PLAIN, meant
+from benchmarks.annotator_aware import judgment_columns, make_process_pool
+from benchmarks.stopping import GOAL_SETTINGS, expected_answers
+from benchmarks.unsaved_campaign import make_unsaved_campaign
 
-ITEMS, ANNOTATORS, N, MOST, BEST = 40, 20, 5, 20, 5
-SETTINGS = PLAIN | {"goal_within": 10}  # points: with fewer most campaigns have not ended when all have judged all
-AT_RANDOM = (0.0, 0.15, 0.3)
-GOALS = {"best": "best", "threshold": "threshold", "intervals": "scores"}
-WAYS = ("means", "easl-aware")
+ITEMS, ANNOTATORS, ITEMS_PER_HIT, MAX_JUDGMENTS_PER_ITEM, BEST_ITEMS = 40, 20, 5, 20, 5
+SETTINGS = GOAL_SETTINGS | {"goal_within": 10}  # points: with less, most campaigns do not end
+RANDOM_SHARES = (0.0, 0.15, 0.3)
+RULES_BY_GOAL = {"best": "best", "threshold": "threshold", "intervals": "scores"}
+MEASURES = ("means", "easl-aware")
 
 
 class End(NamedTuple):
-    """Accuracy of a campaign when it would have ended, and its judgments per item; NaN if never."""
+    """Accuracy of a campaign when its goal is reached, and its judgments per item; NaN if it is never reached."""
 
-    right: float
-    judgments: float
+    accuracy: float
+    judgments_per_item: float
 
 
 NEVER = End(np.nan, np.nan)
 
 
-def ended(goal: str, at_random: float, seed: int) -> list[End]:
-    """One campaign, by each of the ways."""
+def simulate_ends_by_measure(goal: str, at_random: float, seed: int) -> list[End]:
+    """Simulate a campaign and return where it ends by each measure, in the order of `MEASURES`."""
     rng = np.random.default_rng([seed, 5])
     crowd = Population(0.1, 0.2, 0.1, 0.3, careless={"random": at_random})
-    people = HabitAnnotators(crowd.draw_habits(ANNOTATORS, rng), rng.beta(2, 2, ITEMS))
-    truth = np.mean([meant(habits, people.true_values) for habits in people.habits if habits.careless is None], axis=0)
-    asking = SelectionSettings(judgments_per_item=MOST, items_per_hit=N, gamma=0.1, best_count=BEST, threshold=0.5)
-    mine = SimulatedCampaign(
-        SELECTION_RULES[GOALS[goal]], ONLINE_LAWS["easl-aware"], asking, LawParameters(), ITEMS, rng
+    annotators = HabitAnnotators(crowd.draw_habits(ANNOTATORS, rng), rng.beta(2, 2, ITEMS))
+    truth = np.mean(
+        [expected_answers(habits, annotators.true_values) for habits in annotators.habits if habits.careless is None],
+        axis=0,
     )
-    campaign = campaign_of(goal=goal, when_reached="tell", best_items=BEST, threshold=50, **SETTINGS)
-    ends = [NEVER] * len(WAYS)
-    hits = mine.iterate_answered_hits(people)
-    list(islice(hits, ITEMS // N))
-    while NEVER in ends and list(islice(hits, ITEMS // N)):
-        said = GoalEvidence.empty(mine.law, ITEMS).with_judgments_added(*columns(mine.hits))
-        for way, end in enumerate(ends):
+    selection = SelectionSettings(
+        judgments_per_item=MAX_JUDGMENTS_PER_ITEM,
+        items_per_hit=ITEMS_PER_HIT,
+        gamma=0.1,
+        best_count=BEST_ITEMS,
+        threshold=0.5,
+    )
+    simulation = SimulatedCampaign(
+        SELECTION_RULES[RULES_BY_GOAL[goal]], ONLINE_LAWS["easl-aware"], selection, LawParameters(), ITEMS, rng
+    )
+    campaign = make_unsaved_campaign(goal=goal, when_reached="tell", best_items=BEST_ITEMS, threshold=50, **SETTINGS)
+    ends = [NEVER] * len(MEASURES)
+    hits = simulation.iterate_answered_hits(annotators)
+    list(islice(hits, ITEMS // ITEMS_PER_HIT))
+    while NEVER in ends and list(islice(hits, ITEMS // ITEMS_PER_HIT)):
+        evidence = GoalEvidence.empty(simulation.law, ITEMS).with_judgments_added(*judgment_columns(simulation.hits))
+        for measure, end in enumerate(ends):
             if end is NEVER:
-                known = WAYS_OF[way](said)
-                found = goal_progress_or_none(campaign, known, mine.score)
-                if found is not None and found.is_reached:
-                    ends[way] = End(right(goal, known, mine.score, truth), mine.judgments.mean())
+                estimates = ESTIMATORS[measure](evidence)
+                progress = goal_progress_or_none(campaign, estimates, simulation.score)
+                if progress is not None and progress.is_reached:
+                    ends[measure] = End(accuracy(goal, estimates, simulation.score, truth), simulation.judgments.mean())
     return ends
 
 
-def columns(hits: list[AnsweredHit]) -> tuple[Array, Array, Array]:
-    items = np.array([item for hit in hits for item in hit.items])
-    who = np.array([hit.annotator for hit in hits for _ in hit.items])
-    return items, who, np.array([value for hit in hits for value in hit.values])
+def estimate_by_means(evidence: GoalEvidence) -> ModeratedMeans:
+    return moderated_means_of_tally(evidence.tally)
 
 
-def by_means(said: GoalEvidence) -> ModeratedMeans:
-    return moderated_means_of_tally(said.tally)
+def estimate_by_law(evidence: GoalEvidence) -> ModeratedMeans:
+    """Return the law's estimates for any goal; campaigns use the means for thresholds because of this benchmark."""
+    return evidence.estimates_by_law_or_none or estimate_by_means(evidence)
 
 
-def by_law(said: GoalEvidence) -> ModeratedMeans:
-    """Also of a threshold, which campaigns measure by the means for what this shows."""
-    return said.estimates_by_law_or_none or by_means(said)
+ESTIMATORS = (estimate_by_means, estimate_by_law)
 
 
-WAYS_OF = (by_means, by_law)
-
-
-def right(goal: str, known: ModeratedMeans, score: Array, truth: Array) -> float:
-    within = SETTINGS["goal_within"] / MAX_POINTS
+def accuracy(goal: str, estimates: ModeratedMeans, scores: Array, truth: Array) -> float:
+    """Return whether the result meets the goal, 0 or 1; for `intervals` the share of intervals that contain the
+    truth.
+    """
+    tolerance = SETTINGS["goal_within"] / MAX_POINTS
     if goal == "best":
-        order = np.argsort(-score)
-        return float(truth[order[BEST:]].max() <= truth[order[:BEST]].min() + within)
+        order = np.argsort(-scores)
+        return float(truth[order[BEST_ITEMS:]].max() <= truth[order[:BEST_ITEMS]].min() + tolerance)
     if goal == "threshold":
-        return float(np.where(score > 0.5, truth >= 0.5 - within, truth <= 0.5 + within).all())
-    low, high = known.interval()
+        return float(np.where(scores > 0.5, truth >= 0.5 - tolerance, truth <= 0.5 + tolerance).all())
+    low, high = estimates.interval()
     return float(((low <= truth) & (truth <= high)).mean())
 
 
@@ -106,14 +113,14 @@ def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     print(f"{runs} campaigns each\n\n| at random | goal | measured by | right | judgments per item | not ended |")
     print("|---|---|---|---|---|---|")
-    with a_process_per_core() as pool:
-        for at_random in AT_RANDOM:
-            for goal in GOALS:
-                ends = np.array(list(pool.map(partial(ended, goal, at_random), range(runs))))
-                for way, found in zip(WAYS, ends.transpose(1, 0, 2), strict=True):
-                    over = found[~np.isnan(found[:, 0])]
-                    shown = "{:.3f} | {:.1f}".format(*over.mean(axis=0)) if len(over) else "- | -"
-                    print(f"| {at_random:.0%} | {goal} | {way} | {shown} | {runs - len(over)} |", flush=True)
+    with make_process_pool() as pool:
+        for at_random in RANDOM_SHARES:
+            for goal in RULES_BY_GOAL:
+                ends = np.array(list(pool.map(partial(simulate_ends_by_measure, goal, at_random), range(runs))))
+                for measure, ends_of_measure in zip(MEASURES, ends.transpose(1, 0, 2), strict=True):
+                    ended = ends_of_measure[~np.isnan(ends_of_measure[:, 0])]
+                    cells = "{:.3f} | {:.1f}".format(*ended.mean(axis=0)) if len(ended) else "- | -"
+                    print(f"| {at_random:.0%} | {goal} | {measure} | {cells} | {runs - len(ended)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
-"""Processor time and memory of ranking systems: `python -m benchmarks.systems_analysis`.
+"""Measure processor time and memory of the ranking of systems: `python -m benchmarks.systems_analysis`.
 
-Simulated answers: each HIT shows a random few of the systems, and its values share an effect of the HIT. Every size in
-a process of its own, since memory is the process's largest.
+Answers are simulated: each HIT shows a random subset of the systems, and its values share an effect of the HIT. Each
+size runs in its own process, because peak memory belongs to a process.
 """
 
-import resource
 import subprocess
 import sys
 
 import numpy as np
 
 from app.inference.systems import system_clusters
+from benchmarks.processes import peak_mb_of_this_process, processor_seconds_of_this_process
 
-SIZES = (
+JUDGMENTS_SYSTEMS_AND_HIT_SIZES = (
     (10_000, 30, 5),
     (100_000, 30, 5),
     (100_000, 150, 5),
@@ -22,22 +22,18 @@ SIZES = (
 )
 
 
-def processor_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-
 def fit_and_print(judgments: int, systems: int, hit_size: int) -> None:
+    """Rank simulated systems and print a table row."""
     rng = np.random.default_rng(1)
     hits = judgments // hit_size
     system = np.concatenate([rng.choice(systems, hit_size, replace=False) for _ in range(hits)])
     hit = np.repeat(np.arange(hits), hit_size)
     noise = rng.normal(0, 10, hits)[hit] + rng.normal(0, 15, len(hit))
-    value = np.clip(rng.uniform(30, 70, systems)[system] + noise, 0, 100)
+    values = np.clip(rng.uniform(30, 70, systems)[system] + noise, 0, 100)
     del noise
-    before = processor_seconds()
-    ranking = system_clusters.fit(hit, system, value, n_systems=systems, rng=np.random.default_rng(1))
-    seconds, megabytes = processor_seconds() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    seconds_before = processor_seconds_of_this_process()
+    ranking = system_clusters.fit(hit, system, values, n_systems=systems, rng=np.random.default_rng(1))
+    seconds, megabytes = processor_seconds_of_this_process() - seconds_before, peak_mb_of_this_process()
     print(
         f"| {judgments:,} | {systems:,} | {hit_size} | {seconds:.1f} | {megabytes:.0f} "
         f"| {ranking.low.sum():.9f} | {ranking.cluster.max()} |",
@@ -48,7 +44,7 @@ def fit_and_print(judgments: int, systems: int, hit_size: int) -> None:
 def main() -> None:
     print("| judgments | systems | systems of a HIT | CPU s | peak MB | sum of lower ends | clusters |")
     print("|---|---|---|---|---|---|---|", flush=True)
-    for sizes in SIZES:
+    for sizes in JUDGMENTS_SYSTEMS_AND_HIT_SIZES:
         subprocess.run([sys.executable, "-m", "benchmarks.systems_analysis", *map(str, sizes)], check=True)
 
 

@@ -59,7 +59,7 @@ def _git(*arguments: str) -> list[str]:
 
 
 def concerned(paths: Iterable[str], files: Mapping[str, str]) -> set[str]:
-    """Of the tests among these Python files (text by path) those that concern these changed files."""
+    """Return the tests among these Python files (text by path) that concern these changed files."""
     tests = {file for file in files if Path(file).name.startswith("test_")}
     importers = _importers(files)
     return {test for path in paths if path for test in _tests_of(path, tests, importers)}
@@ -79,7 +79,7 @@ def _tests_of(path: str, tests: set[str], importers: Mapping[str, set[str]]) -> 
 
 
 def _rooms(path: str, tests: set[str]) -> list[str]:
-    """The folders of tests of a module's room, or of its part of it: they reach it without an import."""
+    """Return the test folders of a module's room or part, whose tests reach it without an import."""
     app, *room, name = Path(path).parts
     if app != "app" or not room:
         return []
@@ -89,7 +89,7 @@ def _rooms(path: str, tests: set[str]) -> list[str]:
 
 
 def _importers(files: Mapping[str, str]) -> defaultdict[str, set[str]]:
-    """The files that import each module, or something of it."""
+    """Return the files that import each module, or something from it."""
     importers = defaultdict(set)
     for file, text in files.items():
         for name in _imported(text):

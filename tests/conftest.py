@@ -77,7 +77,7 @@ RUNNING = pytest.StashKey[ExitStack]()
 
 @contextmanager
 def _server() -> Iterator[str]:
-    """A server's URL; it names the template database, which holds the migrated schema."""
+    """Run a server and yield its URL, which names the template database with the migrated schema."""
     with ExitStack() as stack:
         server = Settings().database_url
         if server is None:
@@ -103,7 +103,7 @@ async def _command(server: str, statement: str) -> None:
 
 
 def _server_of(config: pytest.Config) -> str:
-    """The URL of the run's server, which is started when first asked for."""
+    """Return the URL of the run's server, which starts when it is first needed."""
     if SERVER not in config.stash:
         config.stash[RUNNING] = ExitStack()
         config.stash[SERVER] = config.stash[RUNNING].enter_context(_server())
@@ -169,7 +169,7 @@ async def _fresh_database(template_url: str) -> AsyncIterator[str]:
 
 @pytest_asyncio.fixture(scope="session")
 async def emptied_database(template_url: str) -> AsyncIterator[Callable[[], Awaitable[str]]]:
-    """Empties the one database that this process's tests use in turn, and gives its URL."""
+    """Empty the one database that this process's tests use in turn, and yield its URL."""
     async with _fresh_database(template_url) as url:
         keeper = create_async_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
         engines = Engines(url, asyncio.get_running_loop())
@@ -211,7 +211,7 @@ async def served_database_url(template_url: str) -> AsyncIterator[str]:
 
 @pytest_asyncio.fixture
 async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
-    """An engine on this test's database, made as the application makes it."""
+    """Yield an engine on this test's database, created as in the application."""
     engine = create_engine(database_url, pool_size=8)
     yield engine
     await engine.dispose()
@@ -219,13 +219,13 @@ async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
 
 @pytest.fixture(scope="session")
 def applications() -> Callable[[str], FastAPI]:
-    """Gives the whole application on a database; its routes are made once, its state at each start."""
+    """Return a function that returns the application on a database; routes are created once, state at each start."""
     return cache(lambda database_url: create_app(Settings(database_url=database_url)))
 
 
 @pytest_asyncio.fixture
 async def app(database_url: str, applications: Callable[[str], FastAPI]) -> AsyncIterator[FastAPI]:
-    """The whole application on this test's database, started."""
+    """Yield the started application on this test's database."""
     app = applications(database_url)
     async with app.router.lifespan_context(app):
         yield app
@@ -233,7 +233,7 @@ async def app(database_url: str, applications: Callable[[str], FastAPI]) -> Asyn
 
 @pytest.fixture(scope="session")
 def demo_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder in which the demo was started once; making a cluster takes as long as a start."""
+    """Return a data folder in which the demo was started once; creating a cluster takes as long as a start."""
 
     def start_demo(data: Path) -> None:
         with easel_serving(data, "--demo") as server:
@@ -244,26 +244,26 @@ def demo_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def demo_data(demo_once: Path, tmp_path: Path) -> Path:
-    """A copy of it, so that each test may spoil its own."""
+    """Return a copy of the demo's data folder, so that a test may damage it."""
     return Path(shutil.copytree(demo_once, tmp_path / "data"))
 
 
 def http_client(app: FastAPI) -> httpx.AsyncClient:
-    """A client with cookies of its own; what crashes inside is answered as a real server would."""
+    """Return a client with its own cookies; crashes get the reply of a real server."""
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url="http://easel.test", headers={"accept": "text/html"})
 
 
 @pytest_asyncio.fixture
 async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
-    """Someone who is not logged in."""
+    """Yield a client that is not logged in."""
     async with http_client(app) as client:
         yield client
 
 
 @pytest_asyncio.fixture
 async def researcher(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
-    """`admin`, logged in, whose requests carry the CSRF token."""
+    """Yield a client logged in as `admin`, whose requests carry the CSRF token."""
     async with app.state.database.begin() as connection:
         now = datetime.now(UTC)
         admin = await users.find_oldest_user_or_create_admin(connection, now=now)

@@ -18,7 +18,7 @@ STATEMENT_NUMBERS = count()
 
 
 def error_response(sqlstate: str, message: str) -> bytes:
-    """What PostgreSQL sends in the place of a greeting."""
+    """Return the error that PostgreSQL sends instead of a greeting."""
     fields = f"SFATAL\0VFATAL\0C{sqlstate}\0M{message}\0\0".encode()
     return b"E" + (4 + len(fields)).to_bytes(4) + fields
 
@@ -61,7 +61,7 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """The address of the database through this proxy."""
+        """Return the address of the database through this proxy."""
         url = make_url(self.database_url).set(host="127.0.0.1", port=self.port, query={"ssl": "disable"})
         return url.render_as_string(hide_password=False)
 
@@ -164,7 +164,7 @@ class LentSession:
         return self.names[statement]
 
     async def forget(self) -> None:
-        """Come to have no state at all."""
+        """Reset the session to a state without anything."""
         self.send(b"Q", b"DISCARD ALL\0")
         await read_greeting(self.reader)
         self.names.clear()

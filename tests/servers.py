@@ -27,7 +27,7 @@ UVICORN = [sys.executable, "-m", "uvicorn", "--port", "0", "--no-access-log", "-
 def serving(
     environment: Mapping[str, str], said: Path, application: str = "app.main:create_app"
 ) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """The process and its address, once it answers; what it says is in the file `said`."""
+    """Run a server that logs to the file `said`, and yield its process and address once it answers."""
     with said.open("wb") as out:
         process = subprocess.Popen([*UVICORN, application], cwd=ROOT, env=environment, stderr=out)
     try:

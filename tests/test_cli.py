@@ -63,7 +63,7 @@ def files(tmp_path):
 
 @pytest.fixture
 def running(easel, files):
-    """A launched campaign `verbs` with six items."""
+    """Create a launched campaign `verbs` with six items."""
     chosen = ("--name", "Verbs", "--question", "How often?", "--best-items", 2)
     assert easel("campaign", "create", *chosen).output == "verbs\n"
     easel("campaign", "import", "verbs", files / "items.csv")
@@ -607,7 +607,7 @@ END_WAITING = WAITING.replace("count(*)", "pg_terminate_backend(pid)")
 
 @contextmanager
 def holding(url: str, lock: str) -> Iterator[None]:
-    """Nobody else gets at what the statement locks while the block lasts."""
+    """Hold the lock of a statement during the block."""
     engine = create_async_engine(url, poolclass=NullPool)
 
     async def take() -> AsyncConnection:

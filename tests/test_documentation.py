@@ -27,7 +27,7 @@ def test_the_settings_table_is_the_settings():
 
 
 def command_lines():
-    """Every `easel ...` in the documentation, with continued lines joined."""
+    """Return every `easel ...` in the documentation, with continued lines joined."""
     text = "\n".join(page.read_text() for page in PAGES).replace("\\\n", " ")
     return sorted(set(re.findall(r"(?:^|[` /])easel ((?:campaign )?[a-z][a-z-]*[^`\n#|]*)", text)))
 

@@ -26,7 +26,7 @@ Work = Callable[[str], object]
 
 
 def modules() -> Iterator[tuple[dict[str, object], ast.Module]]:
-    """The names and the source of each module of the application."""
+    """Return the name and source of each module of the application."""
     for path in sorted((ROOT / "app").rglob("*.py")):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         if path.stem not in ("__init__", "__main__"):
@@ -34,7 +34,7 @@ def modules() -> Iterator[tuple[dict[str, object], ast.Module]]:
 
 
 def uses_of_patterns() -> set[tuple[re.Pattern[str], str]]:
-    """Each regular expression of the application with the method that it is used by."""
+    """Return each regular expression of the application with the method that uses it."""
     found: set[tuple[re.Pattern[str], str]] = set()
     for names, tree in modules():
         for call in ast.walk(tree):
@@ -61,7 +61,7 @@ def patterns_of(call: ast.Call, names: dict[str, object]) -> Iterator[re.Pattern
 
 
 def used(pattern: re.Pattern[Any], method: str) -> Work:
-    """A use of a pattern on a text, to its end."""
+    """Use a pattern on a text completely."""
     if isinstance(pattern.pattern, bytes):
         pattern = re.compile(pattern.pattern.decode(), pattern.flags | re.ASCII)
     if method == "sub":
@@ -106,7 +106,7 @@ def uploaded(name: str) -> Work:
 
 
 def refusing(work: Work) -> Work:
-    """The same work, which may be refused."""
+    """Return the same work, with refusals of the text allowed."""
 
     def tried(text: str) -> object:
         try:

@@ -27,7 +27,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 async def rehearsed(engine, hits=60, **settings):
-    """A campaign of 20 items whose true order is that of their numbers, answered by a simulated crowd."""
+    """Create a campaign of 20 items whose true order is their number, answered by a simulated crowd."""
     campaign = await create_running_campaign(engine, items=20, launched=False, judgments_per_item=40, **settings)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('truth', number)"))

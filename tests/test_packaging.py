@@ -103,14 +103,14 @@ def test_every_dependency_says_why_it_is_there():
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A fresh checkout, as far as setting up is concerned."""
+    """Return a fresh checkout, as far as the setup is concerned."""
     for name in ("Makefile", "pyproject.toml", "requirements.lock"):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 
 
 def failed_setup(checkout: Path, *variables: str) -> str:
-    """The one line that says why; the line of make itself follows it."""
+    """Run a setup that fails, and return the line that explains why; make's own line follows it."""
     made = run("make", "setup", *variables, cwd=checkout)
     assert made.returncode != 0
     ours, makes_own = made.stderr.strip().splitlines()
@@ -152,7 +152,7 @@ def test_a_python_newer_than_python3_is_found_beside_it(checkout, tmp_path):
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """The command `easel` of a wheel in an environment of its own, with the packages of this one."""
+    """Return the command `easel` of a wheel in its own environment, with the packages of this one."""
     offline = ("--offline", "--quiet")
     built = run(BIN / "uv", "build", *offline, "--no-build-isolation", "--out-dir", tmp_path / "dist")
     assert built.returncode == 0, built.stderr

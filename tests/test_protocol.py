@@ -22,7 +22,7 @@ PATIENCE = 30  # only a test that fails waits so long
 
 
 async def echo(scope, receive, send):
-    """Replies with how much was sent, once it has all come."""
+    """Reply with the size of the body, once it is complete."""
     size, more = 0, True
     while more:
         message = await receive()
@@ -38,7 +38,7 @@ async def echo(scope, receive, send):
 
 @asynccontextmanager
 async def connected(app=echo, connections=1):
-    """A server, and (reader, writer) for each of some connections to it."""
+    """Run a server, and yield (reader, writer) for each of some connections to it."""
     configuration = uvicorn.Config(app, http=LimitedHttpProtocol, lifespan="off", log_level="critical")
     configuration.load()
     state = ServerState()
@@ -56,7 +56,7 @@ async def connected(app=echo, connections=1):
 
 
 async def reply_to(*pieces, app=echo):
-    """All that comes back, until the server closes the connection."""
+    """Send pieces and return all that comes back, until the server closes the connection."""
     async with connected(app) as (reader, writer), asyncio.timeout(PATIENCE):
         for piece in pieces:
             writer.write(piece)

@@ -40,7 +40,7 @@ HAVE_A_WRONG_TYPE = [
 
 @asynccontextmanager
 async def researcher_at(server, engine):
-    """A browser in which `admin` is logged in."""
+    """Yield a browser in which `admin` is logged in."""
     async with engine.begin() as connection:
         now = datetime.now(UTC)
         admin = await users.find_oldest_user_or_create_admin(connection, now=now)
@@ -54,7 +54,7 @@ async def researcher_at(server, engine):
 
 
 def planted_requests(browser, link):
-    """Requests that hold the secrets, each of which writes them."""
+    """Return requests that contain the secrets, each of which writes them."""
     settings = {
         "passphrase": "PLANTEDPASSPHRASE",
         "alert_emails": "planted-alert@example.org",

@@ -50,7 +50,7 @@ def test_each_row_names_tests_that_exist_or_says_why_there_are_none():
 
 @pytest.fixture
 async def addresses(engine):
-    """Addresses of each kind: of annotators, researchers, programs, files, and one that leads nowhere."""
+    """Return addresses of each kind: of annotators, researchers, programs, files, and an unknown one."""
     campaign = await create_running_campaign(engine)
     return (
         f"/link/{campaign.link_key}", "/login", "/admin", f"/api/v1/campaigns/{campaign.slug}",

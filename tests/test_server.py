@@ -74,7 +74,7 @@ def easel(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def workers_of(pid: int) -> list[int]:
-    """The server processes below the main one."""
+    """Return the server processes below the main one."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [int(child) for child in children if "spawn_main" in process_command_line(int(child))]
 
@@ -169,14 +169,14 @@ def test_a_worker_that_is_killed_is_replaced(served):
 
 
 def listening(server: EaselServer) -> int:
-    """How many sockets listen on the server's port."""
+    """Return the number of sockets that listen on the server's port."""
     port = f":{int(server.base.rpartition(':')[2]):04X}"
     table = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return sum(columns[1].endswith(port) and columns[3] == "0A" for columns in table)
 
 
 def established(pid: int) -> int:
-    """Connections of visitors that a process holds: its sockets on the server's port but for the listening one."""
+    """Return a process's connections to visitors: its sockets on the server's port except the listening one."""
     table = (line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:])
     open_sockets = {columns[9] for columns in table if columns[3] == "01"}
     held = {leads_to(file).strip("socket:[]") for file in Path(f"/proc/{pid}/fd").iterdir()}
@@ -207,7 +207,7 @@ def test_visitors_who_come_at_once_are_spread_over_the_workers(served):
 
 @contextmanager
 def two_workers(monkeypatch: pytest.MonkeyPatch, application: str = "hello") -> Iterator[processes.WorkerSupervisor]:
-    """A supervisor with two workers that have started; nothing but the test looks after them."""
+    """Run a supervisor with two started workers, which only the test supervises."""
     with servers.bind_one_socket_per_worker("127.0.0.1", 0, 2) as listeners, ExitStack() as stack:
         for listener in listeners:
             listener.listen()
@@ -312,7 +312,7 @@ def test_a_worker_that_has_not_answered_yet_is_given_time_to_start(monkeypatch):
 
 @pytest.fixture
 def restored_signals():
-    """A server in this process takes its signals; later tests need them as they were."""
+    """Restore the signal handlers afterwards, because a server in this process takes them."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in handlers.items():

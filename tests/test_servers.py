@@ -25,7 +25,7 @@ def _out_of_patience(monkeypatch):
 
 @pytest.fixture
 def started(monkeypatch):
-    """Every process that is started."""
+    """Return a list that records every started process."""
     processes = []
 
     class Noted(subprocess.Popen[bytes]):

@@ -8,7 +8,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 APP = sorted((ROOT / "app").rglob("*.py"))
 TESTS = sorted(path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
-TEXTS = [*APP, *TESTS, *(ROOT / "templates").rglob("*.html"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
+TEXTS = [
+    *APP,
+    *TESTS,
+    *BENCHMARKS,
+    *(ROOT / "templates").rglob("*.html"),
+    *(ROOT / "docs").rglob("*.md"),
+    ROOT / "README.md",
+]
 # Participles, pronouns and prepositions do not say what a function does or returns.
 RIDDLES = """of by at to told said begun followed beside apart together look looked found those more each own
 kept taken judged counted settled heard asked spoken known whence within amiss anew whom who where
@@ -31,8 +39,12 @@ def functions(body):
 
 
 def test_no_name_is_a_riddle():
-    named = {(path.name, path.stem) for path in (*APP, *TESTS)}
-    named |= {(path.name, name.strip("_")) for path in (*APP, *TESTS) for name in FUNCTION.findall(path.read_text())}
+    named = {(path.name, path.stem) for path in (*APP, *TESTS, *BENCHMARKS)}
+    named |= {
+        (path.name, name.strip("_"))
+        for path in (*APP, *TESTS, *BENCHMARKS)
+        for name in FUNCTION.findall(path.read_text())
+    }
     assert sorted((file, name) for file, name in named if name in RIDDLES.split()) == []
 
 

@@ -43,7 +43,7 @@ RESULTS = "annotator,hit,item,value\n" + "".join(
 
 @pytest.fixture
 def toys(monkeypatch):
-    """Registered in this process."""
+    """Register the toys in this process."""
     register(monkeypatch.setitem)
     monkeypatch.setitem(
         SCORE_METHODS, SMILES.name, scores.score_method_of_law(SMILES)

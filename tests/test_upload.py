@@ -20,7 +20,7 @@ def values(content: str | bytes, name: str = "items.csv") -> list[dict[str, Any]
 
 
 def refusal(content: str | bytes, name: str = "items.csv") -> tuple[str, int | None]:
-    """The code and the line of what is refused."""
+    """Return the code and line of a refused file."""
     with pytest.raises(Refusal) as problem:
         table(content, name)
     line = problem.value.details.get("line")

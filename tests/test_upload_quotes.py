@@ -27,7 +27,7 @@ def refused(content: str, name: str = "items.csv") -> Invalid:
 
 
 def lines(*texts: str, separator: str = "\t", end: str = "\n") -> str:
-    """A table of ids and texts that nobody has enclosed."""
+    """Return a table of unquoted IDs and texts."""
     rows = ["id" + separator + "text", *(f"s{k}{separator}{text}" for k, text in enumerate(texts, start=1))]
     return end.join(rows) + end
 

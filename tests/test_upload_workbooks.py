@@ -27,7 +27,7 @@ def refusal(content, **how):
 
 
 def with_part(content, name, data):
-    """The workbook with other content in one of its parts."""
+    """Return the workbook with other content in one of its parts."""
     packed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as target:
         for part in source.namelist():
@@ -36,7 +36,7 @@ def with_part(content, name, data):
 
 
 def with_rows(*cells):
-    """A workbook with a sheet of these cells, each a column, a row and a text."""
+    """Return a workbook with a sheet of these cells: column, row and text."""
     rows = "".join(CELL.format(column=column, row=row, text=text) for column, row, text in cells)
     sheet = MINIMAL_SHEET.format(rows) + "</worksheet>"
     return with_part(workbook_bytes({"Items": [["id"]]}), "xl/worksheets/sheet1.xml", sheet)

@@ -53,7 +53,7 @@ async def test_who_finds_no_free_connection_is_asked_to_try_again(app, client, m
 
 
 def error_response(sqlstate):
-    """What PostgreSQL sends in the place of a greeting."""
+    """Return the error that PostgreSQL sends instead of a greeting."""
     fields = b"SFATAL\0VFATAL\0C" + sqlstate.encode() + b"\0Mnot now\0\0"
     return b"E" + (4 + len(fields)).to_bytes(4) + fields
 

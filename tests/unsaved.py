@@ -9,7 +9,7 @@ from app.designs.campaign import Campaign
 
 
 def unsaved(**values: Any) -> Campaign:
-    """A campaign of these settings, which are checked, and with these other values, which are not."""
+    """Return a campaign with these validated settings, and with these other values without validation."""
     settings = {name: values.pop(name) for name in [*values] if name in CampaignSettings.model_fields}
     usual = {"name": "Verbs", "question": "How good?"}
     return replace(campaign_of_unsaved_settings(CampaignSettings.model_validate(usual | settings)), **values)

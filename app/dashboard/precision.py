@@ -20,7 +20,7 @@ from app.inference.ratings.moderated_means import ModeratedMeans, moderated_mean
 from app.inference.ratings.shrunken_means import ItemShrinkage, fit_item_shrinkage
 
 MAX_ITEMS_FOR_QUICK_GOAL = 20_000  # for more, the chance of a goal takes longer than some milliseconds
-MAX_JUDGMENTS_FOR_QUICK_FIT = 5_000  # measured by `benchmarks.goal_looks`
+MAX_JUDGMENTS_FOR_QUICK_FIT = 5_000  # measured by `benchmarks.goal_progress_time`
 MAX_CURVE_POINTS = 60  # even, so that every second point of a full curve is a point of the curve of twice the step
 
 

@@ -1,13 +1,13 @@
-"""Moderated Neyman allocation, beside the rule `scores`: where items demonstrably differ in how far annotators disagree
-on them, the item leads whose mean gains most by another judgment.
+"""Moderated Neyman allocation: a selection rule that spends more judgments on items that annotators disagree on.
 
-With s^2 the variance of an item, moderated towards what all items say (`moderated`), another judgment takes
-s^2 / (n (n + 1)) off the squared error of its mean (Neyman 1934, one judgment at a time). No item is left below .6 of
-the judgments that items have on average. Until variances differ, and below that floor, whoever was asked about least
-leads, and companions are those of `scores` throughout.
+The rule is like `scores`, but if variances demonstrably differ between items, the leader is the item whose mean gains
+most from another judgment. With s^2 the variance of an item, moderated towards the variance of all items, another
+judgment reduces the squared error of its mean by s^2 / (n (n + 1)) (Neyman 1934, one judgment at a time). No item may
+fall below .6 of the mean number of judgments. While variances do not differ, or an item is below that floor, the item
+with the fewest judgments leads. Companions are always chosen as in `scores`.
 
-Variances differ where their spread beyond chance is above 0 at the level of 1 %. With f_i degrees of freedom of k items
-and F together, chance gives the spread a standard error of (2 / F) sqrt(2 k + 12 sum 1 / f_i - 8 k^2 / F), for normal
+Variances differ if their spread beyond chance is above 0 at the 1 % level. With f_i degrees of freedom of k items and F
+in total, chance gives the spread a standard error of (2 / F) sqrt(2 k + 12 sum 1 / f_i - 8 k^2 / F), for normal
 judgments and many items (the delta method).
 """
 
@@ -29,68 +29,79 @@ from app.selection.item_sets import ItemSet
 from app.selection.open_items import OpenItems
 from app.selection.rule import SelectionSettings
 
-FLOOR = 0.6  # of the mean number of judgments
-LEVEL = 0.01
+MIN_SHARE_OF_MEAN_JUDGMENTS = 0.6
+SIGNIFICANCE_LEVEL = 0.01
 
 
-def tally_of(judgments: Integers, mean: Array, squares: Array) -> Tally:
-    """As if each judgment were by somebody else. squares: around the mean; (N,) each."""
-    total, nobody = judgments * mean, AnnotatorItemCounts.empty()
-    return Tally(judgments, total, judgments, total, squares + total * mean, judgments, nobody, nobody)
+def tally_of_separate_annotators(judgments: Integers, mean: Array, squares: Array) -> Tally:
+    """Return the tally of judgments that each come from a different annotator.
+
+    Args:
+        judgments: Number of judgments, (N,).
+        mean: Mean score, (N,).
+        squares: Sum of squared differences from the mean, (N,).
+
+    """
+    total, no_repeats = judgments * mean, AnnotatorItemCounts.empty()
+    return Tally(judgments, total, judgments, total, squares + total * mean, judgments, no_repeats, no_repeats)
 
 
 def variances_differ(tally: Tally) -> bool:
-    """Return whether items do, at the level."""
-    squares, freedom = sums_of_squares_within_items(tally), np.maximum(tally.annotators - 1, 0)
+    """Return whether variances differ between items, at the significance level."""
+    squares, degrees_of_freedom = sums_of_squares_within_items(tally), np.maximum(tally.annotators - 1, 0)
     if not squares.any():
         return False
-    beyond, _ = variance_spread_beyond_and_by_chance(
-        squares, freedom, prior_item_variances(tally, squares, freedom, (0.0, 1.0))
+    spread_beyond_chance, _ = variance_spread_beyond_and_by_chance(
+        squares, degrees_of_freedom, prior_item_variances(tally, squares, degrees_of_freedom, (0.0, 1.0))
     )
-    known, together = freedom[freedom > 0], freedom.sum()
-    by_chance = 2.0 * len(known) + 12.0 * (1.0 / known).sum() - 8.0 * len(known) ** 2 / together
-    return bool(beyond > ndtri(1.0 - LEVEL) * 2.0 / together * np.sqrt(by_chance))
+    positive_degrees, total_degrees = degrees_of_freedom[degrees_of_freedom > 0], degrees_of_freedom.sum()
+    chance_variance = (
+        2.0 * len(positive_degrees)
+        + 12.0 * (1.0 / positive_degrees).sum()
+        - 8.0 * len(positive_degrees) ** 2 / total_degrees
+    )
+    return bool(spread_beyond_chance > ndtri(1.0 - SIGNIFICANCE_LEVEL) * 2.0 / total_degrees * np.sqrt(chance_variance))
 
 
-def gains(tally: Tally) -> Array:
-    """s^2 / (n (n + 1)), (N,); NaN without a judgment."""
-    found: Array = moderated_means_of_tally(tally).standard_error ** 2 / (tally.judgments + 1)
-    return found
+def error_reductions(tally: Tally) -> Array:
+    """Return how much another judgment reduces each squared error, s^2 / (n (n + 1)), (N,); NaN without a judgment."""
+    reductions: Array = moderated_means_of_tally(tally).standard_error ** 2 / (tally.judgments + 1)
+    return reductions
 
 
-class GainsMost(LeastJudgedLeaders):
-    """Leaders, found by a pass over all items."""
+class HighestGainLeaders(LeastJudgedLeaders):
+    """Leaders by highest gain, found in a pass over all items."""
 
-    def __init__(self, items: ItemNumbers, known: OpenItems) -> None:
-        """`items`: numbers of those that may lead."""
-        super().__init__(items, known.judgments)
-        self._known, self._squares = known, np.zeros(len(known.judgments))
+    def __init__(self, items: ItemNumbers, open_items: OpenItems) -> None:
+        """Start with the items that may lead, by number, and all open items."""
+        super().__init__(items, open_items.judgments)
+        self._open_items, self._squares = open_items, np.zeros(len(open_items.judgments))
 
     @property
     def tally(self) -> Tally:
-        """Values of all items."""
-        return tally_of(self._known.judgments, self._known.score, self._squares)
+        """Return the tally of all items."""
+        return tally_of_separate_annotators(self._open_items.judgments, self._open_items.score, self._squares)
 
-    def record_value_change(self, item: int, score: float, judgments: int, status: int) -> None:  # noqa: ARG002  (others ask)
-        """By a judgment; of its sum of squares it is told by how far the mean moved (Welford 1962)."""
-        self._squares[item] += (judgments + 1) * judgments * (self._known.score.item(item) - score) ** 2
+    def record_value_change(self, item: int, score: float, judgments: int, status: int) -> None:  # noqa: ARG002  (interface)
+        """Update the item's sum of squares from the change of its mean (Welford 1962)."""
+        self._squares[item] += (judgments + 1) * judgments * (self._open_items.score.item(item) - score) ** 2
 
     def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
-        """An item of the highest gain, of those that are not barred; None if all are."""
-        free = np.array([item for item in self._known.open_items() if item not in barred], np.intp)
+        """Return an item with the highest gain among those that are not barred; None if all are barred."""
+        candidates = np.array([item for item in self._open_items.open_items() if item not in barred], np.intp)
         tally = self.tally
-        behind = tally.judgments[free] < FLOOR * tally.judgments.mean()
-        if not len(free) or behind.any() or not variances_differ(tally):
+        is_below_floor = tally.judgments[candidates] < MIN_SHARE_OF_MEAN_JUDGMENTS * tally.judgments.mean()
+        if not len(candidates) or is_below_floor.any() or not variances_differ(tally):
             return super().draw_leader_or_none(barred, rng)
-        (item,), (probability,) = pick_highest_items_and_probabilities(gains(tally), free, 1, rng)
+        (item,), (probability,) = pick_highest_items_and_probabilities(error_reductions(tally), candidates, 1, rng)
         return Pick(item, probability)
 
 
-def gains_most(
-    asking: SelectionSettings, items: ItemNumbers, known: OpenItems
-) -> tuple[GainsMost, LeastJudgedCompanions]:
-    """Items that lead by gain, with companions as `scores` draws them."""
-    return GainsMost(items, known), LeastJudgedCompanions(items, known, asking.gamma)
+def make_neyman_pools(
+    settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
+) -> tuple[HighestGainLeaders, LeastJudgedCompanions]:
+    """Return leaders by gain, and companions as in the rule `scores`."""
+    return HighestGainLeaders(items, open_items), LeastJudgedCompanions(items, open_items, settings.gamma)
 
 
-NEYMAN = AlgorithmOne("neyman", "Moderated Neyman: another judgment gains most", make_pools=gains_most)
+NEYMAN = AlgorithmOne("neyman", "Moderated Neyman: another judgment gains most", make_pools=make_neyman_pools)

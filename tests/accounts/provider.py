@@ -31,7 +31,7 @@ behaviour: dict[str, Any] = {}
 
 @provider.post("/behave")
 async def behave(request: Request) -> None:
-    """claims: over the usual ones. Forgets what was said before."""
+    """Behave as the parameters say, and forget earlier settings; `claims` are added to the usual claims."""
     behaviour.clear()
     behaviour.update(await request.json())
     if behaviour.pop("new_key", False):
@@ -61,7 +61,7 @@ async def discovery(request: Request) -> Response:
 
 
 async def dripping() -> AsyncIterator[bytes]:
-    """A byte now and then, each soon enough."""
+    """Send a byte every tenth of a second, so that no single read times out."""
     for _ in range(30):
         yield b" "
         await asyncio.sleep(0.1)
@@ -120,7 +120,7 @@ async def published() -> dict[str, Any]:
 
 
 class Announcing(uvicorn.Server):
-    """Says where it is once it can be reached."""
+    """A server that announces its address once it can be reached."""
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)

@@ -35,14 +35,14 @@ async def log_in_with_role(
 
 
 def fill_path(path: str, **known: Any) -> str:
-    """A path with what is known of its names, and `x` for the rest."""
+    """Return a path with known values in place of its parameters, and `x` for the others."""
     for name, value in known.items():
         path = path.replace(f"{{{name}}}", str(value))
     return re.sub(r"\{[a-z_]+\}", "x", re.sub(r"\{[a-z_]+_id\}", "1", path))
 
 
 async def request_status_and_code(client: Any, address: str, token: str, **known: Any):
-    """The status and the code of what an address of `NEEDS` answers."""
+    """Request an address of `NEEDS` and return the status and the code of the reply."""
     method, path = address.split()
     headers = {"authorization": f"Bearer {token}"} if path.startswith("/api/") else {}
     response = await client.request(method, fill_path(path, **known), headers=headers)

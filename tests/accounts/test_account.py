@@ -90,7 +90,7 @@ async def test_the_account_page_tells_when_and_from_where_a_token_was_last_used(
 
 
 def last_use(page):
-    """The fourth cell of the only row in the table of tokens, as it is read."""
+    """Return the text of the fourth cell of the only row in the table of tokens."""
     row = page.split('aria-label="Table of tokens"')[1].split("<tbody>")[1].split("</tr>")[0]
     return " ".join(re.sub(r"<[^>]*>", " ", row.split("<td")[3].partition(">")[2]).split())
 
@@ -178,7 +178,7 @@ async def a_link_for(app, name="admin"):
 
 @asynccontextmanager
 async def came_by_link(app, token):
-    """Someone who has just logged in by a link."""
+    """Return a client that has just logged in by a link."""
     async with http_client(app) as someone:
         assert (await someone.post("/login", data={"token": token})).status_code == 303
         someone.headers["X-CSRF-Token"] = csrf_token_of_session(someone.cookies[app.state.cookie_name])

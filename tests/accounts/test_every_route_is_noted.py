@@ -108,7 +108,7 @@ def page(path: str, slug: str = "verbs", **data: str) -> Change:
 
 
 def table(content: str) -> dict[str, Any]:
-    """As a program sends one."""
+    """Return a table as a program sends it."""
     return {"content": content, "headers": {"content-type": "text/csv"}}
 
 
@@ -222,7 +222,7 @@ CHANGES = [
 
 
 def changing(app: FastAPI) -> Iterator[tuple[str, str]]:
-    """(method, path) of everything that is not for reading."""
+    """Return (method, path) of every route that does not only read."""
     for route in iter_route_contexts(app.routes):
         for method in (route.methods or set()) - READING:
             yield method, str(route.path)
@@ -235,7 +235,7 @@ def test_every_route_that_changes_something_is_tried_here_or_says_why_it_writes_
 
 
 class Visitor:
-    """Sends the requests of `CHANGES`, those of programs with a token."""
+    """A client that sends the requests of `CHANGES`, with a token for those of programs."""
 
     def __init__(self, app, engine, researcher):
         self.app, self.engine, self.researcher, self.token = app, engine, researcher, ""
@@ -270,7 +270,7 @@ class Visitor:
         return answer
 
     async def alert(self, slug, about):
-        """One to be seen."""
+        """Store an alert and return its number."""
         async with self.engine.begin() as connection:
             campaign = await load_campaign_by_slug_or_refuse(connection, slug)
             await store_alert_unless_known(connection, campaign.id, "held", about, about=about)
@@ -279,7 +279,7 @@ class Visitor:
 
 @pytest.fixture
 def csrf_kept(researcher):
-    """Logging in gives another session; the first one goes on."""
+    """Return the cookies of the first session, which outlives a new login."""
     return dict(researcher.cookies)
 
 

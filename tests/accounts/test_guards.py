@@ -31,7 +31,7 @@ PUBLIC = {
 
 
 def addresses(app: FastAPI) -> Iterator[tuple[str, str]]:
-    """(method, path) of everything the application answers."""
+    """Return (method, path) of every route of the application."""
     for route in iter_route_contexts(app.routes):
         for method in sorted(route.methods or {"GET"}):
             yield method, str(route.path)

@@ -30,7 +30,7 @@ LINES = "SELECT who, way, action, about, before, after FROM audit_log ORDER BY i
 
 @pytest.fixture(autouse=True)
 def acting():
-    """As if a guard had let this researcher in."""
+    """Set the acting researcher, as a guard does."""
     token = CURRENT_ACTOR.set(Actor("bea", "page"))
     yield
     CURRENT_ACTOR.reset(token)

@@ -33,7 +33,7 @@ def owners(engine: AsyncEngine, campaign):
 
 
 async def shared(engine: AsyncEngine, name: str, role: str, campaign):
-    """A guest of the server with this role in a campaign."""
+    """Create a guest of the server with this role in a campaign."""
     async with engine.begin() as connection:
         user = await users.insert_and_return_user_or_refuse(connection, name, now=NOW, role="guest")
         await members.insert_member_and_tell_if_new(connection, campaign, user, role, now=NOW)
@@ -201,7 +201,7 @@ async def test_what_belongs_to_another_campaign_is_not_found_under_this_one(app,
 
 
 async def ids_of(engine: AsyncEngine, campaign):
-    """Of what belongs to a campaign, one of each kind, by the names in addresses."""
+    """Return an ID of each kind of object of a campaign, by the parameter's name in addresses."""
     alert = "INSERT INTO alerts (campaign_id, kind, occasion, about) VALUES (:id, 'held', 'A1', 'A1')"
     await execute_sql(engine, alert, id=campaign.id)
     async with engine.begin() as connection:
@@ -243,7 +243,7 @@ async def ids_of(engine: AsyncEngine, campaign):
 
 
 def ids_in_addresses() -> set[str]:
-    """The names in addresses of campaigns that mean a row of one."""
+    """Return the parameter names in campaign addresses that identify a row of a campaign."""
     words = {
         "slug",
         "action",

@@ -45,7 +45,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 async def provider(app, address):
-    """The provider, which behaves; what a test has it do instead it does for this test."""
+    """Run a provider that works; a test may change its behaviour until the test ends."""
     before = app.state.settings
     app.state.settings = before.model_copy(update={"oidc_issuer": address})
     app.state.provider = Provider(address, CLIENT, SECRET)
@@ -71,7 +71,7 @@ async def ada(engine):
 
 
 async def gone_and_come_back(client, **query):
-    """Where a browser is led that goes to the provider and back."""
+    """Send a browser to the provider and back, and return where it ends."""
     begun = await client.get("/login/openid", params=query)
     assert begun.status_code == 303, begun.text
     return await returned(client, begun.headers["location"])

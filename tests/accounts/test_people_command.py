@@ -23,7 +23,7 @@ def campaign(easel):
 
 @pytest.fixture
 def accepts(app, client, easel):
-    """Somebody follows an invitation and chooses a login name."""
+    """Accept an invitation and choose a login name."""
 
     async def accept(link: str, name: str) -> Any:
         form = {

@@ -41,7 +41,7 @@ COMBINED = [
 
 
 def expected(role, member):
-    """Needs of the server, and those of the campaign."""
+    """Return the needs that a role meets on the server, and with this membership in a campaign."""
     inside = {*CAMPAIGN.get(role, "").split(), *CAMPAIGN[member].split()}
     server = set(SERVER[role].split())
     return server, inside | ({"copy"} if "create" in server and "change" in inside else set())

@@ -48,7 +48,7 @@ def test_every_act_that_lets_somebody_in_takes_the_password():
 
 @pytest.fixture
 async def campaign(app, researcher):
-    """A campaign, a guest and a viewer of it, on a server whose owner has a password."""
+    """Create a campaign with a guest and a viewer, on a server whose owner has a password."""
     found = await create_running_campaign(app.state.database, name="Verbs")
     assert (await researcher.post("/admin/account/password", data={"password": PASSWORD})).status_code == 303
     async with app.state.database.begin() as connection:

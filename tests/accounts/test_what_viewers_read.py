@@ -19,7 +19,7 @@ OF_PEOPLE = {name for name, table in TABLE_METHODS.items() if table.shows_annota
 
 @pytest.fixture
 async def campaign(engine):
-    """One whose annotators said what their first language is."""
+    """Create a campaign whose annotators stated their first language."""
     campaign, _, rows = await answer_hits(engine, people=3, hits=3, items=6)
     await store_settings(engine, questions=[QUESTION])
     visit = (

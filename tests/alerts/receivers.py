@@ -33,7 +33,7 @@ def webhook_receiver(*replies: int, certificate: Path | None = None) -> Iterator
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Nothing."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     if certificate is not None:

@@ -37,7 +37,7 @@ KINDS = "SELECT kind, about FROM alerts ORDER BY id"
 
 @pytest.fixture(autouse=True)
 def webhooks_without_tls_are_allowed(monkeypatch):
-    """The receivers are on loopback."""
+    """Allow webhooks without TLS, because the receivers are on loopback."""
     monkeypatch.setenv("EASEL_WEBHOOKS_INSIDE", "1")
 
 
@@ -46,7 +46,7 @@ def outbox_of(engine, **settings):
 
 
 def soon():
-    """A moment after what was just raised, by the database's clock."""
+    """Return a time just after the alerts raised so far."""
     return datetime.now(UTC) + timedelta(seconds=1)
 
 

@@ -34,7 +34,9 @@ def answers(
     segments: Sequence[str | None] | None = None,
     **more: Any,
 ) -> Answers:
-    """From (annotator, {item: score}) per HIT; items are called i0, i1, ... and annotators a0, a1, ..."""
+    """Return answers from (annotator, {item: score}) per HIT; items are called i0, i1, ... and annotators a0, a1,
+    ...
+    """
     sizes = [len(scores) for _, scores in hits]
     item = np.array([item for _, scores in hits for item in scores], np.intp)
     count = n_items or int(item.max(initial=-1)) + 1
@@ -65,7 +67,7 @@ def answers(
 def crowd_answers(
     *, hits: int = 60, size: int = 4, n_items: int = 12, annotators: int = 5, seed: int = 3, **more: Any
 ) -> Answers:
-    """Annotators who see the truth, item k at k / (n - 1), with an error of 8 points."""
+    """Return answers of annotators who see the truth, k / (n - 1) for item k, with an error of 8 points."""
     rng = np.random.default_rng(3)
     truth = 100.0 * np.arange(n_items) / (n_items - 1)
     return answers(

@@ -215,7 +215,7 @@ def test_options_that_do_not_go_together_are_refused(easel, answered_campaign, s
 
 @pytest.fixture
 def wide(easel, answered_campaign, monkeypatch):
-    """The lines of a command on a terminal of so many columns."""
+    """Return a function that runs the command on a terminal with some columns, and returns its lines."""
 
     def run(*arguments: object, columns: int = 80) -> list[str]:
         monkeypatch.setenv("COLUMNS", str(columns))

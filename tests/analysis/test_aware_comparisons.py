@@ -22,7 +22,7 @@ TRUTH = np.linspace(-2.5, 2.5, ITEMS)
 
 
 def pairs_with_one_random_annotator(hits=600):
-    """Annotators a1 to a5 are careful, and a0 answers at random."""
+    """Return comparisons by the careful annotators a1 to a5, and by a0, who answers at random."""
     rng = np.random.default_rng(1)
     made = []
     for number in range(hits):

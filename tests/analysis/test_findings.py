@@ -50,7 +50,7 @@ def test_where_items_are_alike_none_is_disputed(spread):
 
 
 def careful_and_random(careful: int, at_random: int):
-    """Annotators who all judge 40 items; the last ones answer at random."""
+    """Return answers of annotators who all judge 40 items; the last ones answer at random."""
     rng = np.random.default_rng(1)
     truth = rng.uniform(10, 90, 40)
     people = [np.clip(truth + rng.normal(0, 6, 40), 0, 100) for _ in range(careful)]

@@ -16,7 +16,9 @@ SAID = {"language": ["en", "de", "en", None], "expert": ["yes", None, "yes", Non
 
 
 def said_by_groups():
-    """Two of English who agree, one of German who says the contrary, and one who did not say."""
+    """Return answers of two English speakers who agree, a German speaker who disagrees, and one who stated no
+    language.
+    """
     right = {item: 10.0 * item for item in range(8)}
     contrary = {item: 100.0 - score for item, score in right.items()}
     said = [right, contrary, {item: score + 4 for item, score in right.items()}, {0: 50.0}]

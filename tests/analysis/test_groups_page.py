@@ -13,7 +13,7 @@ from tests.quality.deciding import answer_hits
 
 @pytest.fixture
 async def campaign(engine):
-    """Three annotators; two said that they speak English."""
+    """Create a campaign with three annotators, two of them English speakers."""
     found, _, rows = await answer_hits(engine, people=3, hits=2, items=10)
     await store_settings(engine, questions=["language: Which language? | en | de | fr", "job: Which job?"])
     for row, said in zip(rows, ("en", "de", "en"), strict=True):

@@ -20,7 +20,7 @@ def halo(made):
 
 
 def by_criteria(made, *, alike, others=("fluency",)):
-    """The same answers by other criteria too, of which errors are these shares of the first one's."""
+    """Return the same answers by more criteria, whose errors share these parts with those of the first one."""
     rng = np.random.default_rng(4)
     noise = {name: rng.normal(50, 10, len(made.score)) for name in others}
     return replace(
@@ -90,7 +90,7 @@ def test_the_company_of_an_item_in_an_order_is_no_halo():
 
 
 def turned(scores, hits):
-    """With the order of some HITs of two items turned around."""
+    """Return the scores with reversed order in some HITs of two items."""
     pairs = np.reshape(scores, (-1, 2))
     pairs[[*hits]] = pairs[[*hits], ::-1]
     return pairs.ravel()

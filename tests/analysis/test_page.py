@@ -41,7 +41,7 @@ async def campaign(engine):
 
 @pytest.fixture
 async def answered_campaign(engine, campaign):
-    """Six annotators score all ten items; the last one turns the scale around."""
+    """Let six annotators score all ten items; the last one reverses the scale."""
     for person in range(6):
         me = await create_annotator(engine, campaign, name=f"person {person}")
         for _ in range(2):
@@ -254,7 +254,7 @@ async def test_a_note_that_holds_for_several_tables_of_a_part_is_said_once(engin
 
 
 async def of_systems(engine):
-    """Outputs of three systems for six segments, each HIT shows what the draw brings together."""
+    """Create a campaign with outputs of three systems for six segments, in random HITs."""
     chosen = CampaignSettings(
         name="Systems", question="How good?", judgments_per_item=4, items_per_hit=6, low_label="bad", high_label="good"
     )

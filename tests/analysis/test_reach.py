@@ -34,7 +34,7 @@ FACES = ("sad", "so so", "happy")
 
 @pytest.fixture(params=[*DESIGNS.values(), Smiley], ids=lambda design: design.name)
 def design(request):
-    """Each with the settings that it has where nobody chooses."""
+    """Return each design with its default settings."""
     return request.param()
 
 

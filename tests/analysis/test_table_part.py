@@ -20,7 +20,7 @@ ONE_ROW = ResultTable((Column("annotator", "Annotator", "text"), Column("sensiti
 
 
 class Fits:
-    """Answers with what each table is, or why there is none."""
+    """Answers that come with each table, or the reason why there is none."""
 
     def __init__(self, **tables: ResultTable | str) -> None:
         self.tables = tables

@@ -41,7 +41,7 @@ def refusal(made: Answers, name: str, **options) -> str:
 
 
 def systems_judged(*, tied: bool = False) -> Answers:
-    """Three systems' outputs for eight segments: good is better than plain, plain than bad."""
+    """Return judgments of three systems for eight segments: good is better than plain, and plain than bad."""
     names = [f"s{segment}" for segment in range(8) for _ in range(3)]
     quality = {"bad": 20.0, "good": 80.0, "plain": 50.0}
     rng = np.random.default_rng(5)
@@ -250,7 +250,7 @@ def test_bias_is_in_points():
 
 
 def cyclic() -> Answers:
-    """In three HITs 0 beats 1, 1 beats 2 and 2 beats 0."""
+    """Return three HITs in which 0 beats 1, 1 beats 2 and 2 beats 0."""
     return answers([(0, {0: 60.0, 1: 40.0}), (0, {1: 60.0, 2: 40.0}), (0, {2: 60.0, 0: 40.0})])
 
 

@@ -13,7 +13,7 @@ PASSWORD = "ten small verbs"
 
 @pytest_asyncio.fixture
 async def api_client(app, researcher):
-    """A client with an API token."""
+    """Yield a client with an API token."""
     async with app.state.database.begin() as connection:
         (admin,) = await users.list_users(connection)
         session = secret_digest(researcher.cookies[app.state.cookie_name])

@@ -79,7 +79,7 @@ async def test_what_does_not_say_all_is_refused(api_client, subtests):
 
 
 def touched(hit, touches):
-    """Telemetry in which “first” stands for the HIT's first item."""
+    """Return telemetry in which “first” is replaced by the HIT's first item."""
     return json.loads(json.dumps(touches).replace("first", hit["items"][0]["id"]))
 
 

@@ -25,7 +25,7 @@ CSV = "id,verb\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 
 
 def refused(response, status: int, code: str) -> dict[str, Any]:
-    """The details of a refusal."""
+    """Assert a refusal and return its details."""
     assert (response.status_code, response.json()["error"]["code"]) == (status, code), response.text
     assert response.json()["error"]["message"]
     return dict(response.json()["error"]["details"])

@@ -19,7 +19,7 @@ def test_a_long_text_is_cut_and_a_short_one_is_not():
 
 
 def told_in_short(reply, part="long"):
-    """It is refused, and both its words and its details name what was sent."""
+    """Assert that a reply is a short refusal that shortens the sent value."""
     assert 400 <= reply.status_code < 500
     assert len(reply.content) < LARGEST_REFUSAL
     assert part in reply.text

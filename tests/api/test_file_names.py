@@ -16,7 +16,7 @@ ANSWERS = "hit,annotator,item,value\n" + "".join(
 
 @pytest.fixture(autouse=True)
 def late(app):
-    """It is the next day already at this place, and not yet in UTC."""
+    """Set a time that is already the next day here, but not yet in UTC."""
 
     async def now():
         return LATE

@@ -25,7 +25,7 @@ async def made(api_client, goal: str, *, launched: bool = True, **settings: Any)
 
 
 async def answered(api_client, address: str, people: int = 2) -> None:
-    """By annotators who nearly agree, two HITs each."""
+    """Let annotators who nearly agree answer two HITs each."""
     for annotator, stricter in [(f"p{k}", 3 * (k % 2)) for k in range(people)] * 2:
         hit = (await api_client.post(f"{address}/hits", json={"annotator": annotator})).json()["hit"]
         body = {"annotator": annotator, "scores": [10 + 15 * int(item["id"][1:]) - stricter for item in hit["items"]]}

@@ -37,7 +37,9 @@ GOAL: dict[str, Any] = {
 
 
 def points_of(person: int) -> list[float]:
-    """Of all items; a third of the people answer at random, the others see that the first five are the best."""
+    """Return a person's points for all items; a third of the people answer at random, the others prefer the first
+    five items.
+    """
     rng = np.random.default_rng(person)
     careful = np.where(np.arange(ITEMS) < BEST, 85, 15 + 2 * np.arange(ITEMS)) + rng.normal(0, 6, ITEMS)
     points = 100 * rng.random(ITEMS) if person in AT_RANDOM else careful
@@ -46,7 +48,7 @@ def points_of(person: int) -> list[float]:
 
 
 async def answered(engine, law: str, **more: Any) -> Any:
-    """A campaign under this law in which everybody has judged everything."""
+    """Create a campaign under this law in which all people have judged all items."""
     campaign = await create_running_campaign(engine, items=ITEMS, update_law=law, **GOAL | more)
     for person in range(PEOPLE):
         assignment, points = await create_annotator(engine, campaign, f"p{person}"), points_of(person)

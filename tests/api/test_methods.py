@@ -38,7 +38,9 @@ PAGE = "/admin/campaigns/outputs"
 
 @pytest.fixture
 async def answered_campaign(api_client) -> str:
-    """Outputs of three systems, all scored by three annotators: every method has something to estimate."""
+    """Create a campaign with outputs of three systems and three annotators, so that every method has something to
+    estimate.
+    """
     assert (await api_client.post(f"{API}/campaigns", json=SETTINGS)).status_code == 201
     address = f"{API}/campaigns/outputs"
     assert (await api_client.post(f"{address}/items", content=ITEMS, headers=CSV)).status_code < 300

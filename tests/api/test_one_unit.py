@@ -34,7 +34,7 @@ async def create_answered_campaign(engine, people=4, **settings):
 
 
 async def row_on_the_page(researcher, campaign, number):
-    """The cells of an item's row on the campaign's page, in words, by the titles of their columns."""
+    """Return the cell texts of an item's row on the campaign's page, by column title."""
     chosen = {"columns": ["posterior", "mean", "sd"]}
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}", params=chosen)).text
     table = html.partition("with their scores")[2].partition("</table>")[0]

@@ -28,7 +28,7 @@ NEEDS_NOTHING = ("agreement", "annotators", "consistency")
 
 @pytest.fixture(params=[*DESIGNS.values(), Smiley], ids=lambda design: design.name)
 def design(request, monkeypatch):
-    """Each with the settings that it has where nobody chooses; the toy with a law that there is."""
+    """Return each design with its default settings; the toy design with an existing law."""
     if request.param is Smiley:
         monkeypatch.setitem(DESIGNS, Smiley.name, Smiley)
         monkeypatch.setattr(Smiley, "default_law", "easl")
@@ -51,7 +51,7 @@ def values_for(asked: dict[str, Any], places: list[float]) -> list[float]:
 
 @pytest.fixture
 async def answered(api_client, design) -> str:
-    """Eight annotators, twelve items."""
+    """Create a campaign with twelve items and answers of eight annotators."""
     chosen = {"design": design.name, "design_settings": NEEDED.get(design.name, {})}
     new = {"name": "Reach", "question": "How good?", "judgments_per_item": 8} | chosen
     made = await api_client.post(f"{API}/campaigns", json=new)
@@ -80,7 +80,7 @@ async def got(client, address: str) -> Any:
 
 
 async def run(database_url, *arguments: str):
-    """The command, in a thread of its own, since it has a loop of its own."""
+    """Run the command in a thread of its own, because it has its own event loop."""
     return await asyncio.to_thread(CliRunner().invoke, easel, arguments, env={"DATABASE_URL": database_url})
 
 

@@ -8,7 +8,7 @@ from app.background.loop import BackgroundLoop
 
 
 class Rounds:
-    """Work that raises these exceptions in turn, and then nothing more."""
+    """Work that raises these exceptions in turn and then succeeds."""
 
     def __init__(self, *problems):
         self.problems = [*problems]

@@ -15,7 +15,7 @@ async def fail(problem):
 
 
 async def do_well():
-    """Nothing to do."""
+    """Do nothing."""
 
 
 async def test_a_task_that_fails_is_logged_and_does_not_keep_the_next_one_from_starting(caplog):

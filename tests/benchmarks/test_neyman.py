@@ -7,9 +7,16 @@ import pytest
 
 from app.selection.even_rule import EVEN_RULE
 from app.selection.rule import ItemValues, SelectionSettings
-from benchmarks.goals import Data
-from benchmarks.neyman import LOOKS, Look, Pair, course, met_at, simulated
-from benchmarks.systems.neyman import NEYMAN, gains, tally_of
+from benchmarks.goals import StudySource
+from benchmarks.neyman import (
+    CHECKS_PER_JUDGMENT,
+    Checkpoint,
+    PairedRuns,
+    judgments_until_error,
+    simulate_annotators_and_truth,
+    simulate_checkpoints,
+)
+from benchmarks.systems.neyman import NEYMAN, error_reductions, tally_of_separate_annotators
 
 pytestmark = pytest.mark.slow
 
@@ -34,8 +41,8 @@ def after(answers):
 
 def test_what_another_judgment_gains_by_hand():
     # .2, .4 and .5, .9, with the variances 50.02 / 1001 and 50.08 / 1001 of the test of `moderated`; n (n + 1) is 6.
-    tally = tally_of(np.array([2, 2]), np.array([0.3, 0.7]), np.array([0.02, 0.08]))
-    assert gains(tally) == pytest.approx(np.array([50.02, 50.08]) / 1001 / 6)
+    tally = tally_of_separate_annotators(np.array([2, 2]), np.array([0.3, 0.7]), np.array([0.02, 0.08]))
+    assert error_reductions(tally) == pytest.approx(np.array([50.02, 50.08]) / 1001 / 6)
 
 
 def test_where_variances_demonstrably_differ_the_noisiest_lead():
@@ -60,30 +67,30 @@ def test_nobody_is_left_below_the_floor(judgments, leads):
 
 
 def test_without_evidence_it_asks_as_scores_does():
-    alike = Data("alike", partial(simulated, 0.0))
-    even, neyman = (course(alike, rule, 5, 3, 0) for rule in (EVEN_RULE, NEYMAN))
+    alike = StudySource("alike", partial(simulate_annotators_and_truth, 0.0))
+    even, neyman = (simulate_checkpoints(alike, rule, 5, 3, 0) for rule in (EVEN_RULE, NEYMAN))
     assert neyman == even
     assert even[-1].error < even[4].error
 
 
 @pytest.mark.parametrize("n", [1, 5])
 def test_of_items_that_differ_there_is_evidence(n):
-    harder = Data("harder", partial(simulated, 1.5))
-    even, neyman = (course(harder, rule, n, 3, 0) for rule in (EVEN_RULE, NEYMAN))
+    harder = StudySource("harder", partial(simulate_annotators_and_truth, 1.5))
+    even, neyman = (simulate_checkpoints(harder, rule, n, 3, 0) for rule in (EVEN_RULE, NEYMAN))
     assert neyman[-1].evidence == 1 > even[-1].evidence
     assert neyman != even
 
 
 def test_rows_by_hand():
-    even = np.array([[Look(0.5, 12 - look / 10, 0) for look in range(110)]] * 3)
-    pair = Pair(even, even + np.array([0.01, -0.15, 1]))
-    assert pair.difference(0, 14, 4) == "0.500 +0.0100 (+0.0100 to +0.0100)"
-    assert pair.difference(1, 49, 2) == "7.1 -0.15 (-0.15 to -0.15)"
-    assert pair.same_as(49) == "9.8 (9.8 to 9.8)"
-    assert pair.found() == "100%, 100%, 100%, 100%"
+    even = np.array([[Checkpoint(0.5, 12 - look / 10, 0) for look in range(110)]] * 3)
+    pair = PairedRuns(even, even + np.array([0.01, -0.15, 1]))
+    assert pair.format_difference(0, 14, 4) == "0.500 +0.0100 (+0.0100 to +0.0100)"
+    assert pair.format_difference(1, 49, 2) == "7.1 -0.15 (-0.15 to -0.15)"
+    assert pair.format_judgments_for_same_error(49) == "9.8 (9.8 to 9.8)"
+    assert pair.format_evidence_shares() == "100%, 100%, 100%, 100%"
 
 
 def test_an_error_is_met_where_the_mean_of_the_runs_is_first_down_to_it():
     errors = np.array([[9.0, 6.0, 3.0], [9.0, 4.0, 1.0]])
-    assert met_at(errors, 5.0) == 2 / LOOKS
-    assert met_at(errors, 1.0) == np.inf
+    assert judgments_until_error(errors, 5.0) == 2 / CHECKS_PER_JUDGMENT
+    assert judgments_until_error(errors, 1.0) == np.inf

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.annotator_aware import judgments
+from benchmarks.annotator_aware import load_judgment_rows
 from benchmarks.people_of_mlqe import UNKNOWN, bias_spread, longest_line, recover_people
 
 
@@ -34,7 +34,7 @@ def test_biases_by_hand():
 
 @pytest.mark.parametrize(("languages", "people"), [("et-en", 23), ("ro-en", 27)])
 def test_six_different_people_judged_each_sentence_and_three_of_them_all(languages, people):
-    rows = [row for row in judgments("mlqe") if row["languages"] == languages]
+    rows = [row for row in load_judgment_rows("mlqe") if row["languages"] == languages]
     by_sentence = np.array([row["person"] for row in rows]).reshape(-1, 6)
     named = [[person for person in sentence if person] for sentence in by_sentence.tolist()]
     assert all(len(set(sentence)) == len(sentence) >= 5 for sentence in named)

@@ -56,13 +56,16 @@ def test_fit_is_the_maximum_of_the_posterior_as_defined():
 
 def test_gradient_agrees_with_finite_differences():
     columns, *_ = draw_judgments(80, 3, 3, 4, seed=2)
-    review = two_stage.review_of(
+    review = two_stage.make_review_data(
         validated_baseline_judgments(*columns, n_items=None, n_annotators=None, n_segments=None), 1.3, 0.6, Prior()
     )
     point = np.append(np.random.default_rng(3).normal(0, 0.5, sum(review.sizes)), [-0.4, 0.9])
     steps = 1e-5 * np.eye(len(point))
-    slope = [(two_stage.loss_of(point + s, review)[0] - two_stage.loss_of(point - s, review)[0]) / 2e-5 for s in steps]
-    np.testing.assert_allclose(two_stage.loss_of(point, review)[1], slope, atol=1e-6)
+    slope = [
+        (two_stage.loss_and_gradient(point + s, review)[0] - two_stage.loss_and_gradient(point - s, review)[0]) / 2e-5
+        for s in steps
+    ]
+    np.testing.assert_allclose(two_stage.loss_and_gradient(point, review)[1], slope, atol=1e-6)
 
 
 def test_error_is_that_of_the_information_with_the_qualities_uncertain():
@@ -122,7 +125,7 @@ def test_judgments_all_alike_are_refused():
 def test_fit_that_is_stopped_early_is_refused():
     columns, *_ = draw_judgments(100, 4, 4, 4, seed=5)
     with pytest.raises(NotConverged, match="within 2 steps"):
-        fit(*columns, most_iterations=2)
+        fit(*columns, max_iterations=2)
 
 
 @pytest.mark.parametrize("wrong", [{"sensitivity": 0.0}, {"quality_sd": np.inf}])

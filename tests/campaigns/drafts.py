@@ -76,7 +76,7 @@ async def import_results(
 
 
 async def replay_is_clean(engine: AsyncEngine, slug: str) -> bool:
-    """Whether a replay gives every posterior bit for bit."""
+    """Return whether a replay gives every posterior bit for bit."""
     async with open_snapshot(engine) as connection:
         return (
             await verify_by_replay_or_refuse(connection, await load_campaign_by_slug_or_refuse(connection, slug))

@@ -47,7 +47,7 @@ async def add_items(engine, campaign, content="id,verb\nw0,walk\nw1,wait\nw2,wee
 
 
 async def answer_all(engine, assignment, cache=None):
-    """How many HITs somebody answers until they get no more, and why not."""
+    """Answer HITs until there are no more, and return how many there were and the reason for the end."""
     for hits in range(1000):
         work = await find_or_lease_next_hit(engine, assignment, cache=cache)
         if work.hit is None:

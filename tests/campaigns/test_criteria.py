@@ -107,7 +107,7 @@ def test_the_form_says_criteria_and_reads_them_again():
 
 
 def another(name, setting):
-    """A value that a setting of a way of asking can have beside its default."""
+    """Return a value other than the default for a setting of a design."""
     if isinstance(setting, bool):
         return not setting
     return [*setting[1:], name] if isinstance(setting, list) else {str: name, float: 7.0}[type(setting)]

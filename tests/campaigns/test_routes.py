@@ -23,7 +23,7 @@ CSV = "id,verb,gloss\n1,abide,stay\n2,run,move\n3,hum,sing\n4,eat,feed\n5,go,lea
 
 
 async def create(researcher, **fields: str) -> str:
-    """A draft by the form; its address."""
+    """Create a draft by the form and return its address."""
     page = await researcher.post("/admin/campaigns/new", data=form_values.new_campaign_form_values() | FORM | fields)
     assert page.status_code == 303, page.text
     return str(page.headers["location"].removesuffix("/settings/visit?done=created"))
@@ -56,7 +56,7 @@ def item_count(page) -> str | None:
 
 
 def error_message(page) -> str:
-    """The words of the error that a page shows."""
+    """Return the text of the error that a page shows."""
     found = re.search(r'class="notice error" role="alert">(.*?)</(p|div)>', page.text, re.DOTALL)
     assert found, page.text
     return html.unescape(found[1])
@@ -491,7 +491,7 @@ async def test_links_that_work_on_this_machine_only_say_so(app, researcher, base
 
 
 def cookie_of(researcher) -> str:
-    """The session as a header: a client sends its cookies to one host only."""
+    """Return the session as a header, because a client sends its cookies to one host only."""
     return "; ".join(f"{name}={value}" for name, value in researcher.cookies.items())
 
 

@@ -20,7 +20,7 @@ from tests.annotation.hits.campaigns import (
 
 
 async def answered(engine, number, count):
-    """So many campaigns with so many answers each of two people, far apart."""
+    """Create campaigns with answers from two people that are far apart."""
     made = [await create_running_campaign(engine, judgments_per_item=40) for _ in range(number)]
     for campaign in made:
         for k in range(count):
@@ -50,7 +50,7 @@ async def test_the_list_gives_no_pace_of_a_campaign_that_nobody_answers_any_more
 
 @pytest.fixture
 def read(monkeypatch):
-    """The campaigns whose answers were read, one for each time."""
+    """Return a list that records each campaign whose answers are read."""
     of = []
 
     async def noting(connection, campaign_id, **which):

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("app")
 
 @pytest.fixture
 async def campaigns(engine):
-    """A draft, a running campaign with an answer, and an archived one."""
+    """Create a draft, a running campaign with an answer, and an archived campaign."""
     draft = await create_running_campaign(engine, launched=False, name="Nouns", tags=["pilot", "German"])
     running = await create_running_campaign(engine, name="Verbs", tags=["Pilot"])
     archived = await create_running_campaign(engine, name="Adverbs")

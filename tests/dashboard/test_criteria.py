@@ -40,7 +40,7 @@ async def stored(engine, column, criterion):
 
 
 async def alike(engine, campaign, people=6):
-    """Everybody answers as many HITs as there are, and means one thing by all criteria."""
+    """Let all people answer two HITs, each with the same values for all criteria."""
     rng, cache = np.random.default_rng(3), PosteriorCache()
     them = [await create_annotator(engine, campaign, f"ann {k}") for k in range(people)]
     for me in them * 2:

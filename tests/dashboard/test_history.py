@@ -12,7 +12,7 @@ ITEMS = 7
 
 
 def hits_of(count, *, size=3, seed=1):
-    """Three people answer in turn."""
+    """Return HITs that three people answer in turn."""
     rng = np.random.default_rng(seed)
     return [
         AnsweredHit(k % 3, rng.choice(ITEMS, size, replace=False).tolist(), (rng.integers(0, 101, size) / 100).tolist())

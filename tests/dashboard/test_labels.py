@@ -21,7 +21,9 @@ NOT_SHOWN = ("points", "Calibrated", "Match quality", "heatmap", "± ", 'data-pl
 
 
 async def labelled(engine, **settings):
-    """Item 0 was called shore, shore, row; item 1 bank, <none>; item 2 <none>; item 3 nothing."""
+    """Create a campaign in which item 0 has shore, shore and row, item 1 has bank and <none>, item 2 has <none>,
+    and item 3 has no label.
+    """
     campaign = await create_running_campaign(engine, items=4, items_per_hit=1, design_settings=SENSES, **settings)
     rows = "".join(f"{who},A{k},v{item},{label}\n" for k, (who, item, label) in enumerate(GIVEN))
     await import_results(engine, campaign, "annotator,hit,item,value\n" + rows)
@@ -38,14 +40,14 @@ def address(campaign, part=""):
 
 
 def cells(html, key):
-    """The words in the row of an item."""
+    """Return the cell texts in the row of an item."""
     row = html.partition(f'<tr data-key="{key}"')[2].partition("</tr>")[0]
     found = re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL)
     return [unescape(re.sub(r"<[^>]*>", "", cell)) for cell in found]
 
 
 def counts(html, title):
-    """The rows of a table of labels: label and numbers."""
+    """Return the rows of a table of labels: label and numbers."""
     table = html.partition(title)[2].partition('<table class="counts">')[2].partition("</table>")[0]
     rows = re.findall(r"<tr><th scope=\"row\">(.*?)</th>.*?</svg></td>(.*?)</tr>", table)
     return {unescape(label): [re.sub(r"<[^>]*>", " ", rest).split()][0] for label, rest in rows}

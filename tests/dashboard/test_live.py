@@ -40,7 +40,7 @@ async def watching(engine):
 
 @pytest.fixture
 def computed(monkeypatch):
-    """The moments at which a state was computed."""
+    """Return a list that records when a state is computed."""
     moments: list[float] = []
     count_calls(monkeypatch, "load_dashboard_state", moments)
     count_calls(monkeypatch, "load_state_updated_to_now", moments)
@@ -58,13 +58,13 @@ def count_calls(monkeypatch, name, moments):
 
 
 async def next_state(states):
-    """The next state, or None for a heartbeat."""
+    """Return the next state, or None for a heartbeat."""
     async with asyncio.timeout(60):
         return await anext(states)
 
 
 async def first(states):
-    """The next state; a heartbeat comes before it where computing takes long."""
+    """Return the next state, after the heartbeats of a slow computation."""
     while (state := await next_state(states)) is None:
         pass
     return state

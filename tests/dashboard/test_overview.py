@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("app")
 
 @pytest.fixture
 async def campaign(engine):
-    """Twelve items with a column `source`, one answer, and a goal."""
+    """Create a campaign with twelve items, a column `source`, one answer and a goal."""
     campaign = await create_running_campaign(engine, goal="best", best_items=3)
     async with engine.begin() as connection:
         for number in range(12):

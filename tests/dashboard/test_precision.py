@@ -20,7 +20,7 @@ ITEMS = 7
 
 
 def hits_of(count, *, items=ITEMS, size=3, seed=1):
-    """Five people answer in turn."""
+    """Return HITs that five people answer in turn."""
     rng = np.random.default_rng(seed)
     return [
         AnsweredHit(k % 5, rng.choice(items, size, replace=False).tolist(), (rng.integers(0, 101, size) / 100).tolist())
@@ -29,7 +29,7 @@ def hits_of(count, *, items=ITEMS, size=3, seed=1):
 
 
 def each_by_another(*judgments):
-    """HITs by different people, from their items and values."""
+    """Return HITs with these items and values, each by another annotator."""
     return [AnsweredHit(who, *judged) for who, judged in enumerate(judgments, start=1)]
 
 

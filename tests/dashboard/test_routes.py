@@ -270,7 +270,7 @@ async def test_there_is_no_other_drawing(researcher, campaign):
 
 @asynccontextmanager
 async def listening(app, researcher, url, **headers):
-    """The lines of a stream as they come; `httpx` would wait for the end of the body."""
+    """Yield the lines of a stream as they arrive; `httpx` would wait for the end of the body."""
     lines: asyncio.Queue[str] = asyncio.Queue()
     gone = asyncio.Event()
     names = {"cookie": f"{app.state.cookie_name}={researcher.cookies[app.state.cookie_name]}"} | headers

@@ -19,7 +19,7 @@ PATIENT = PATIENT_SECONDS
 
 @pytest.fixture
 def server(database_url, tmp_path):
-    """One on a database that is named: it has no data of its own."""
+    """Run a server on an explicit database URL, without its own data."""
     with easel_serving(tmp_path / "none", DATABASE_URL=database_url) as server:
         yield server
     assert not (tmp_path / "none").exists()

@@ -13,7 +13,7 @@ UNKNOWN = moderated_means_of_tally(Tally.empty(45))
 
 @pytest.fixture
 async def campaign(engine):
-    """45 items with scores that fall with their number; `verb 7` and `verb 8` are equal."""
+    """Create 45 items whose scores decrease with their number, except that `verb 7` and `verb 8` are equal."""
     campaign = await create_running_campaign(engine, items=45)
     async with engine.begin() as connection:
         values = "score = 1 - subject / 100.0, variance = subject + 1, judgments = 1"

@@ -12,7 +12,7 @@ from tests.annotation.hits.test_unjudged import BROKEN, answer, asking
 
 
 async def seen(engine, campaign):
-    """The state, and the list."""
+    """Return the dashboard state and the items that annotators could not judge."""
     async with open_snapshot(engine) as connection:
         row = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
         state = await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row.criteria[0], now=NOW)

@@ -47,14 +47,14 @@ SETTLED = "SELECT number FROM current_posteriors WHERE settled ORDER BY number"
 
 
 def score_by(person: int, item: int) -> float:
-    """All agree, but about the last two items."""
+    """Return a score on which all people agree, except for the last two items."""
     if item in UNSURE:
         return 30.0 if (person + item) % 2 else 70.0
     return [90.0, 10.0][item % 2] + 3 * (person % 3 - 1)
 
 
 async def answered(engine, campaign, people, cache=None):
-    """By each of these people, everything that they are asked."""
+    """Let these people answer every HIT that they get."""
     for person in people:
         assignment = await create_annotator(engine, campaign, f"p{person}")
         while (hit := (await find_or_lease_next_hit(engine, assignment, cache=cache)).hit) is not None:

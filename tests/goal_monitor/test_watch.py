@@ -35,7 +35,7 @@ GOAL: dict[str, Any] = {"goal": "best", "best_items": 2, "goal_within": 10, "jud
 
 
 async def answered(engine, campaign, people, scores_of=lambda item: [95.0, 90.0][item] if item < 2 else 10.0 + item):
-    """HITs of so many people, who nearly agree: the first two items are the best."""
+    """Store HITs of people who nearly agree that the first two items are the best."""
     for person in range(people):
         assignment = await create_annotator(engine, campaign, f"p{person}")
         for _ in range(2):

@@ -62,7 +62,7 @@ class StoredCampaign:
 
     @property
     def state(self) -> list[list[float]]:
-        """The posteriors' numbers, a list for each."""
+        """Return the numbers of each posterior."""
         return [list(column) for column in zip(*map(json.loads, self.posteriors), strict=True)]
 
     def law_state(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ Numbers = npt.NDArray[np.int64]
 def simulate_preferences(
     scores: npt.NDArray[np.float64], judgments: int, rng: np.random.Generator, *, threshold: float = 0.0
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """Random pairs, each judged by Rao-Kupper (Bradley-Terry for threshold 0): first, second, outcomes."""
+    """Return first items, second items and outcomes of random pairs, by Rao-Kupper (Bradley-Terry for threshold 0)."""
     first = rng.integers(scores.size, size=judgments)
     second = (first + rng.integers(1, scores.size, size=judgments)) % scores.size
     difference, chance = scores[first] - scores[second], rng.random(judgments)

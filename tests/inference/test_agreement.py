@@ -42,25 +42,25 @@ def rng(seed=1):
 
 
 def long_form(table, missing=0):
-    """The judgments of a table items by annotators, row by row."""
+    """Return the judgments of a table of items by annotators, row by row."""
     items, annotators = np.nonzero(np.asarray(table) != missing)
     return items, annotators, np.asarray(table)[items, annotators]
 
 
 def two_by_two(both_0, first_0, first_1, both_1):
-    """Two annotators, labels 0 and 1, given how often each combination occurs."""
+    """Return labels 0 and 1 of two annotators, from the frequency of each combination."""
     pairs = [(0, 0)] * both_0 + [(0, 1)] * first_0 + [(1, 0)] * first_1 + [(1, 1)] * both_1
     return long_form(pairs, missing=-1)
 
 
 def one_judgment_each(counts):
-    """Items by categories, how often: every judgment of an item by another annotator."""
+    """Return judgments from frequencies of items by categories; different annotators judge each item."""
     rows = [np.repeat(np.arange(len(row)), row) for row in counts]
     return long_form(rows, missing=-1)
 
 
 def crowd(seed, *, items=200, each=5, annotators=40, between=1.0, bias=0.5, noise=0.7):
-    """Scores of items judged by `each` random annotators: normal truth, plus bias, plus noise (standard deviations)."""
+    """Return scores of items by `each` random annotators: normal truth plus bias plus noise (standard deviations)."""
     random = rng(seed)
     truth, biases = random.normal(0, between, items), random.normal(0, bias, annotators)
     who = np.concatenate([random.permutation(annotators)[:each] for _ in range(items)])

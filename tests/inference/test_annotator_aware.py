@@ -45,7 +45,7 @@ class Simulated(NamedTuple):
 
 
 def simulated(seed: int, *, share: float = 0.0, each: int = 5, bias: float = 0.15, scale: float = 0.3) -> Simulated:
-    """150 items judged by `each` of 30 annotators; the last `share` of them answer at random."""
+    """Simulate 150 items judged by `each` of 30 annotators, the last `share` of them at random."""
     rng = np.random.default_rng(seed)
     truth, biases, scales = rng.beta(2, 2, 150), rng.normal(0, bias, 30), np.exp(rng.normal(0, scale, 30))
     noise = 0.15 * np.exp(rng.normal(0, 0.4, 30))
@@ -294,7 +294,7 @@ def test_on_real_judgments_it_loses_nothing_and_wins_back_half_of_what_random_an
 
 
 def hundred_items(arm, seed):
-    """Two judgments of each of 100 items of an arm, both drawn."""
+    """Return two random judgments of each of 100 random items of an arm."""
     items, annotators, scores = arm
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(items))

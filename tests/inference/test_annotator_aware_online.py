@@ -36,7 +36,7 @@ BEFORE_THE_FIRST_HIT = [
 
 
 def campaign(seed: int, rounds: int, *, share: float = 0.0, n: int = 5) -> tuple[Array, list[AnsweredHit]]:
-    """True scores and HITs of n items by 12 annotators; the first answer at random."""
+    """Return true scores of n items and HITs by 12 annotators; the first ones answer at random."""
     rng = np.random.default_rng(seed)
     truth, bias = rng.beta(2, 2, ITEMS), rng.normal(0, 0.15, 12)
     hits = []
@@ -49,13 +49,13 @@ def campaign(seed: int, rounds: int, *, share: float = 0.0, n: int = 5) -> tuple
 
 
 def of_few_items(count: int) -> list[AnsweredHit]:
-    """So many HITs of two of three items, which come to have many judgments."""
+    """Return HITs of two of three items, so that each item has many judgments."""
     rng = np.random.default_rng(3)
     return [AnsweredHit(k % 12, rng.permutation(3)[:2].tolist(), rng.random(2).round(2).tolist()) for k in range(count)]
 
 
 def beliefs_before_first_hit(priors, like=editions.INITIAL_CAMPAIGN_STATE) -> AwareLawBeliefs:
-    """Before the first HIT, under the edition of a campaign that has this state."""
+    """Return the beliefs before the first HIT, under the edition of a campaign with this state."""
     a, b = np.reshape(np.array(priors, float), (-1, 2)).T
     return LAW.initial_beliefs([a, b], LawParameters(), LawState(like))
 
@@ -67,7 +67,7 @@ def learned_from(hits, priors=FLAT, like=editions.INITIAL_CAMPAIGN_STATE) -> Awa
 
 
 def replay(priors, hits):
-    """Both parameters of all posteriors after all HITs."""
+    """Return both parameters of all posteriors after all HITs."""
     return learned_from(hits, priors).state
 
 
@@ -355,7 +355,7 @@ def test_annotators_who_agree_are_not_said_to_answer_at_random_where_answers_har
 
 
 def campaign_about_the_best(seed: int) -> tuple[list[AnsweredHit], Array]:
-    """HITs that ask about the better half four times as often, by 12 annotators, and the annotators' biases."""
+    """Return HITs by 12 annotators that show the better half four times as often, and the annotators' biases."""
     rng = np.random.default_rng(seed)
     truth, bias = rng.beta(2, 2, ITEMS), rng.normal(0, 0.1, 12)
     better = np.flatnonzero(truth >= np.median(truth))

@@ -23,7 +23,7 @@ def test_a_leap_beyond_where_numbers_end_is_taken_back():
 
 
 def answers_that_are_mostly_zero(rng):
-    """A few items of which some annotators see what others do not, and zeros elsewhere."""
+    """Return answers that are zero except for a few items, which annotators see differently."""
     n_items, n_annotators, per_item = int(rng.integers(40, 300)), int(rng.integers(3, 30)), int(rng.integers(2, 6))
     per_item = min(per_item, n_annotators)
     is_positive = rng.random(n_items) < rng.choice([0.01, 0.02, 0.05, 0.1, 0.2])

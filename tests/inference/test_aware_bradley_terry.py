@@ -12,7 +12,7 @@ from app.inference.preferences.aware_bradley_terry import DISCRIMINATIONS, NEARL
 
 
 def judged_pairs(truth, discriminations, judgments, rng):
-    """Random pairs, divided evenly among annotators of these discriminations."""
+    """Return judgments of random pairs, divided evenly among annotators with these discriminations."""
     first = rng.integers(truth.size, size=judgments)
     second = (first + rng.integers(1, truth.size, size=judgments)) % truth.size
     annotators = rng.permutation(np.arange(judgments) % len(discriminations))
@@ -27,7 +27,9 @@ def crowd_of(random_share, rng, *, annotators=20):
 
 
 def exact_posterior(judgments, fit):
-    """Sums over a grid of the scores of all items and of each annotator's kind and discrimination."""
+    """Return the exact posterior, summed over a grid of all items' scores and each annotator's kind and
+    discrimination.
+    """
     (first, second, outcomes, annotators), n_items = judgments, len(fit.score)
     axis = np.linspace(-4.0, 4.0, 33) * fit.score_spread
     scores = np.stack(np.meshgrid(*[axis] * n_items, indexing="ij"), axis=-1).reshape(-1, n_items)

@@ -9,7 +9,7 @@ from app.inference.preferences import best_worst_counts
 
 
 def fit(*hits, **chosen):
-    """Of HITs as {item: score}."""
+    """Fit HITs given as {item: score}."""
     rows = [(number, item, score) for number, hit in enumerate(hits) for item, score in hit.items()]
     numbers, items, scores = zip(*rows, strict=True) if rows else ([], [], [])
     return best_worst_counts.fit(

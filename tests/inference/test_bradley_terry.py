@@ -17,7 +17,7 @@ WINNER = {1: evalica.Winner.X, 0: evalica.Winner.Draw, -1: evalica.Winner.Y}
 
 
 def log_likelihood_with_ties(parameters, first, second, outcomes):
-    """Written down as Rao & Kupper have it, with strengths and theta."""
+    """Return the log-likelihood as Rao & Kupper write it, with strengths and theta."""
     strength, theta = np.exp(parameters[:-1]), np.exp(parameters[-1])
     i, j = strength[first], strength[second]
     won, lost = i / (i + theta * j), j / (theta * i + j)

@@ -6,7 +6,7 @@ import pytest
 from app.inference.labels import dawid_skene
 from app.inference.labels.cautious_posterior import result_with_cautious_posteriors
 from app.inference.labels.prevalence_interval import ends_of_bootstrap_prevalence_intervals
-from benchmarks.label_confidence import LABEL_CROWDS, label_items, measure
+from benchmarks.label_confidence import LABEL_CROWDS, label_figures, simulate_labels
 
 
 def fitted(judgments):
@@ -29,7 +29,7 @@ def test_an_item_is_judged_by_the_labels_of_the_others_by_hand():
 
 def test_it_is_the_formula_one_label_after_the_other():
     crowd = LABEL_CROWDS["200 items, 3 labels, 40 uneven, 3 classes"]
-    _, judgments = label_items(crowd, np.random.default_rng(3))
+    _, judgments = simulate_labels(crowd, np.random.default_rng(3))
     rows = np.column_stack(judgments)
     fit = fitted(judgments)
     found = result_with_cautious_posteriors(fit, *judgments)
@@ -63,7 +63,7 @@ def test_with_many_labels_of_each_annotator_posteriors_hardly_change():
 
 @pytest.mark.parametrize("title", ["100 items, 3 labels, 20 uneven", "200 items, 3 labels, 40 uneven, 3 classes"])
 def test_labels_that_seem_certain_are_right_as_often_as_they_say(title):
-    figures = np.mean([measure(LABEL_CROWDS[title], seed, draws=2) for seed in range(15)], axis=0)
+    figures = np.mean([label_figures(LABEL_CROWDS[title], seed, draws=2) for seed in range(15)], axis=0)
     right, certain, both, cautiously_right, cautiously_certain, cautiously_both, _ = figures
     assert both / certain < 0.9
     assert cautiously_both / cautiously_certain > 0.95
@@ -72,12 +72,12 @@ def test_labels_that_seem_certain_are_right_as_often_as_they_say(title):
 
 def test_intervals_hold_the_prevalence_about_as_often_as_they_say():
     crowd = LABEL_CROWDS["100 items, 5 labels, 20 annotators"]
-    held = [measure(crowd, seed, draws=40)[-1] for seed in range(40)]
+    held = [label_figures(crowd, seed, draws=40)[-1] for seed in range(40)]
     assert np.mean(held) >= 0.875  # 40 times; .88 if only the draw of items counts
 
 
 def test_the_interval_holds_the_estimate_and_is_the_same_for_the_same_rng():
-    _, judgments = label_items(LABEL_CROWDS["100 items, 5 labels, 20 annotators"], np.random.default_rng(3))
+    _, judgments = simulate_labels(LABEL_CROWDS["100 items, 5 labels, 20 annotators"], np.random.default_rng(3))
     fit = fitted(judgments)
     one, other = (
         ends_of_bootstrap_prevalence_intervals(fit, *judgments, draws=20, rng=np.random.default_rng(1))

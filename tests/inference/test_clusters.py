@@ -15,7 +15,7 @@ from app.inference.systems.system_clusters import (
 
 
 def answered(hits):
-    """(hit, system, value) of HITs given as {system: value}."""
+    """Return (hit, system, value) of HITs given as {system: value}."""
     rows = [(k, system, value) for k, hit in enumerate(hits) for system, value in hit.items()]
     hit, system, value = zip(*rows, strict=True)
     return np.array(hit), np.array(system), np.array(value, np.float64)

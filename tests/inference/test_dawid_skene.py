@@ -25,7 +25,7 @@ UNSMOOTHED: dict[str, Any] = {"alpha": 1.0, "beta": 1.0}
 
 
 def word_senses(word):
-    """Items, annotators and labels from 0."""
+    """Return items, annotators and labels, numbered from 0."""
     table = np.genfromtxt(
         DATA / "masc_wordsense" / f"{word}.csv", delimiter=",", skip_header=1, dtype=int, filling_values=0
     )[:, 1:]
@@ -38,7 +38,7 @@ def anesthesia():
 
 
 def simulated(rng, response, *, n_items, per_item, prevalence):
-    """Truth (n_items,), and labels in long form; `per_item` different annotators for each item."""
+    """Return true classes, (n_items,), and labels in long form by `per_item` different annotators per item."""
     truth = rng.choice(len(prevalence), n_items, p=prevalence)
     annotators = rng.permuted(np.tile(np.arange(len(response)), (n_items, 1)), axis=1)[:, :per_item].ravel()
     items = np.repeat(np.arange(n_items), per_item)
@@ -47,7 +47,7 @@ def simulated(rng, response, *, n_items, per_item, prevalence):
 
 
 def by_definition(result, items, annotators, labels):
-    """Posteriors and log-likelihood of the paper's formula, one label after the other."""
+    """Return posteriors and log-likelihood by the paper's formula, one label after another."""
     joint = np.tile(np.log(result.prevalence), (len(result.posterior), 1))
     for item, annotator, label in zip(items, annotators, labels, strict=True):
         joint[item] += np.log(result.response[annotator, :, label])
@@ -57,7 +57,7 @@ def by_definition(result, items, annotators, labels):
 
 @st.composite
 def campaigns(draw):
-    """Some labels of few items by few annotators; the first item has two labels, so something is estimable."""
+    """Draw a few labels of few items by few annotators; the first item has two, so that something is estimable."""
     n_labels = draw(st.integers(2, 3))
     judgment = st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, n_labels - 1))
     judgments = [(0, 0, 0), (0, 1, draw(st.integers(0, n_labels - 1))), *draw(st.lists(judgment, max_size=30))]
@@ -144,7 +144,7 @@ def test_with_few_labels_posteriors_are_where_em_leads(seed):
 
 
 def plain_em(items, annotators, labels, *, n_annotators, n_labels, steps):
-    """Penalised log-likelihood that EM without leaps reaches from vote shares, with smoothing .01."""
+    """Return the penalised log-likelihood that EM without leaps reaches from vote shares, with smoothing .01."""
     said, rater = np.eye(n_labels)[labels], np.eye(n_annotators)[annotators]
     posterior = np.array([said[items == item].mean(axis=0) for item in range(items.max() + 1)])
     height = -np.inf
@@ -343,7 +343,7 @@ def test_the_same_seed_gives_the_same_bits():
 
 
 def with_one_more(result, item, response):
-    """The expected entropy of an item after one more label, by Bayes' rule for each label it may be."""
+    """Return the expected entropy of an item after one more label, by Bayes' rule for each possible label."""
     joint = result.posterior[item][:, None] * response
     return sum(label.sum() * entropy(label / label.sum()) for label in joint.T)
 
@@ -398,7 +398,7 @@ def test_confidence_is_asked_only_of_what_was_fitted():
 
 
 def complete(n_annotators, labels):
-    """All annotators give every item its label."""
+    """Return labels of all items by all annotators."""
     n_items = len(labels)
     return (
         np.tile(np.arange(n_items), n_annotators),

@@ -15,7 +15,7 @@ def rng(seed=1):
 
 
 def alone(items):
-    """Every judgment by its own annotator."""
+    """Return a different annotator for each judgment."""
     return np.arange(len(items))
 
 

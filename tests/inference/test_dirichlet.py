@@ -20,7 +20,7 @@ COUNTS = st.integers(2, 30).flatmap(lambda k: st.lists(st.floats(0.01, 1e6), min
 
 
 def labels(counts):
-    """The posterior after so many labels of each class, from the law's own prior."""
+    """Return the posterior after these counts of labels by class, from the law's prior."""
     return [1.0 / len(counts) + count for count in counts]
 
 
@@ -96,7 +96,9 @@ def test_the_variance_is_what_the_next_label_tells_of_the_shares_by_ginis_index(
 
 
 def information(a):
-    """Of one more label about the shares, in nats: the entropy of the mean less the mean entropy. a: (K, N)."""
+    """Return the information of one more label about the shares, in nats: the entropy of the mean minus the mean
+    entropy; a: (K, N).
+    """
     total = a.sum(axis=0)
     mean = a / total
     return -xlogy(mean, mean).sum(axis=0) + (mean * (digamma(a + 1) - digamma(total + 1))).sum(axis=0)
@@ -128,7 +130,7 @@ def test_an_item_on_which_people_are_divided_does_not_lead_for_ever():
 
 
 def share_right(truth, skill, judgments, leads, *, rng):
-    """The share of items whose likeliest class is the true one after so many labels; `leads` chooses who is asked."""
+    """Return the share of items whose likeliest class is correct after a budget of labels; `leads` chooses the item."""
     beliefs = initial_beliefs(dirichlet.make_dirichlet_law(CLASSES), len(truth))
     for who in range(judgments):
         item = leads(beliefs.state, rng)

@@ -23,11 +23,11 @@ from app.inference.systems.graded_marginal import (
     quadrature_nodes,
 )
 from app.inference.systems.graded_response import fit, item_information
-from benchmarks.graded_response import drawn, drawn_from_prior, recovery
+from benchmarks.graded_response import measure_recovery, simulate_judgments, simulate_judgments_from_prior
 
 
 def draw_judgments(judgments, systems, judges, segments, *, seed):
-    """Judgments from known parameters, those drawn from near the prior."""
+    """Return judgments with known parameters, which are drawn from near the prior."""
     rng = np.random.default_rng(seed)
     theta, log_a = rng.normal(0, math.sqrt(2), systems), rng.normal(math.log(1.7), 0.6, judges)
     centre, width = rng.normal(0, 1.0, segments), rng.lognormal(0, 0.4, segments)
@@ -39,12 +39,12 @@ def draw_judgments(judgments, systems, judges, segments, *, seed):
 
 
 def in_units_of_the_paper(found):
-    """Sensitivities and difficulties at the maximum of section 5.1."""
+    """Return sensitivities and difficulties at the maximum of section 5.1."""
     return found.sensitivity * found.unit, found.difficulty / found.unit
 
 
 def probability(outcome, theta, a, lower, upper):
-    """Section 4.1 as it is printed."""
+    """Return the probability of an outcome as section 4.1 prints it."""
     cumulative = [1.0, expit(a * (theta - lower)), expit(a * (theta - upper)), 0.0]
     return cumulative[outcome + 1] - cumulative[outcome + 2]
 
@@ -213,14 +213,16 @@ def test_errors_of_performances_hold_those_of_the_rest_by_the_delta_method():
     assert (found.standard_error > given_the_rest).all()
 
 
-@pytest.mark.parametrize(("draw", "systems", "judgments"), [(drawn, 10, 1200), (drawn_from_prior, 10, 300)])
+@pytest.mark.parametrize(
+    ("draw", "systems", "judgments"), [(simulate_judgments, 10, 1200), (simulate_judgments_from_prior, 10, 300)]
+)
 def test_performances_are_recovered_in_their_unit_and_their_intervals_hold_them(draw, systems, judgments):
     """Also where the prior of difficulties is wrong, and where these are many for the judgments."""
     found = []
     for seed in range(12):
         data, theta = draw(judgments, systems, 15, 50, seed + 100)
         as_known = fit(*data, n_items=systems, with_errors=False)
-        found.append(recovery(fit(*data, n_items=systems), as_known, theta))
+        found.append(measure_recovery(fit(*data, n_items=systems), as_known, theta))
     held, held_as_known, slope, _ = np.mean(found, axis=0)
     assert 0.92 < held < 0.995
     assert held - held_as_known > 0.1

@@ -20,7 +20,7 @@ def warns(found):
 
 
 def crowd(*, items, judgments, shared, quality, seed):
-    """Two criteria of items whose true scores correlate by `quality`, judged with errors that correlate by `shared`."""
+    """Return scores of two criteria whose true scores correlate by `quality` and whose errors correlate by `shared`."""
     rng = np.random.default_rng(seed)
     truth = rng.multivariate_normal([50, 50], [[100, 100 * quality], [100 * quality, 100]], items)
     item = np.repeat(np.arange(items), judgments)

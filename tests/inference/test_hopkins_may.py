@@ -13,7 +13,7 @@ SPREAD = np.sqrt(2 * (0.5**2 + 1.0**2))
 
 
 def simulated(truth, judgments, rng):
-    """Literally the story: two outputs, a judge's noise on each, a decision radius of 0.5."""
+    """Simulate the model literally: two outputs, a judge's noise on each, and a decision radius of 0.5."""
     first = rng.integers(truth.size, size=judgments)
     second = (first + rng.integers(1, truth.size, size=judgments)) % truth.size
     seen = [rng.normal(truth[side], 0.5) + rng.normal(0, 1.0, judgments) for side in (first, second)]
@@ -22,7 +22,7 @@ def simulated(truth, judgments, rng):
 
 
 def gibbs(first, second, outcomes, n_items, rng, *, sweeps):
-    """The model sampled as Hopkins & May did: hidden differences given scores, scores given hidden differences."""
+    """Sample the model as Hopkins & May do: hidden differences given scores, then scores given hidden differences."""
     low = np.select([outcomes == 1, outcomes == 0], [0.5, -0.5], -np.inf)
     high = np.select([outcomes == -1, outcomes == 0], [-0.5, 0.5], np.inf)
     design = np.zeros((first.size, n_items))

@@ -36,7 +36,7 @@ def not_asked(order):
 
 
 def closed(edges):
-    """All pairs (better, worse) that follow from some, by walking from each item."""
+    """Return all pairs (better, worse) that follow from these pairs, found by walking from each item."""
     below: dict[int, set[int]] = {}
     for better, worse in edges:
         below.setdefault(better, set()).add(worse)

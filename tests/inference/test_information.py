@@ -16,7 +16,7 @@ def shares(*shape):
 
 
 def after_one_label(prior, response):
-    """H[Z] - sum_l p(l) H[Z | Y = l] as the paper has it, one label at a time."""
+    """Return H[Z] - sum_l p(l) H[Z | Y = l] by the paper's formula, one label at a time."""
     left = 0.0
     for label in range(response.shape[1]):
         joint = prior * response[:, label]

@@ -14,7 +14,7 @@ def rows_of_hits(hits, rng):
 
 
 def effects_by_pseudoinverse(hit, system, value, n_systems, weights):
-    """The shortest solution of the normal equations of the values' differences from the means of their HITs."""
+    """Return the shortest solution of the normal equations for differences from HIT means."""
     chosen, blocks = np.eye(n_systems)[system], np.eye(hit.max() + 1)[hit]
     within = chosen - blocks @ (blocks.T @ chosen / blocks.sum(axis=0)[:, None])
     weighted = within * weights[hit][:, None]

@@ -22,7 +22,7 @@ def columns(comparisons):
 
 
 def nothing_known(items):
-    """Scores that are Normal(0, 1) and independent: differences have a variance of 2."""
+    """Return independent Normal(0, 1) scores, whose differences have a variance of 2."""
     return JointScores(np.zeros(items), 2 * (1 - np.eye(items, dtype=np.float32)))
 
 
@@ -33,7 +33,7 @@ def negative_log_posterior(score, comparisons):
 
 
 def curvature(score, comparisons):
-    """Minus the second derivatives of the log posterior, by differences."""
+    """Return minus the second derivatives of the log posterior, by finite differences."""
     step, unit = 1e-4, np.eye(len(score))
     value = lambda a, b: negative_log_posterior(score + step * (a + b), comparisons)  # noqa: E731
     return np.array(

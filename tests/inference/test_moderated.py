@@ -14,7 +14,7 @@ from tests.inference.beliefs import posteriors_after
 
 
 def means_of(judgments, n_items=None, scale=(0.0, 1.0)):
-    """Of a list of scores per item, every judgment by another annotator."""
+    """Return the means of lists of scores per item, with a different annotator for each judgment."""
     scores = np.array([score for own in judgments for score in own], float)
     items = np.repeat(np.arange(len(judgments)), [len(own) for own in judgments])
     tally = Tally.empty(n_items or len(judgments)).with_judgments_added(items, np.arange(len(items)), scores)
@@ -36,7 +36,7 @@ def test_by_hand():
 
 
 def plainly(judgments):
-    """The formulas of `moderated` item by item: (mean, error, freedom) of each."""
+    """Return (mean, error, freedom) of each item by the formulas of `moderated`, item by item."""
     freedom = [len(own) - 1 for own in judgments]
     squares = [sum((score - np.mean(own)) ** 2 for score in own) for own in judgments]
     several = [k for k in range(len(judgments)) if freedom[k] > 0]
@@ -156,7 +156,9 @@ def test_an_interval_of_equal_ends_or_a_level_that_cannot_be_is_refused():
 
 
 def crowd(random, items=300, annotators=30, *, bias=0.1, careless=0.0):
-    """A function (items, annotators) -> scores: biases, widths, noise that differs, some who answer at random."""
+    """Return a function from items and annotators to scores of a crowd with biases, widths, uneven noise and random
+    answers.
+    """
     truth = random.beta(2, 2, items)
     own, width = random.normal(0, bias, annotators), np.exp(random.normal(0, 0.3, annotators))
     noise = 0.15 * np.exp(random.normal(0, 0.4, annotators))

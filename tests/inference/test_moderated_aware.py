@@ -12,7 +12,9 @@ ITEMS, PEOPLE = 60, 12
 
 
 def judgments(seed, at_random=4):
-    """Everybody judges everything once, some of them at random; the truth, and the columns."""
+    """Return the truth and the columns of a study in which all annotators, some of them random, judge all items
+    once.
+    """
     rng = np.random.default_rng(seed)
     truth = rng.beta(3, 3, ITEMS)
     scores = np.clip(truth + 0.08 * rng.standard_normal((PEOPLE, ITEMS)), 0, 1)

@@ -127,7 +127,7 @@ def test_halves_that_are_expected_to_agree_do():
 
 
 def stopped(seed):
-    """Whether the best 3 of 12 were right when they first seemed settled, looked at after every HIT."""
+    """Return whether the best 3 of 12 are right when they first seem settled, checked after every HIT."""
     rng = np.random.default_rng(seed)
     people = HabitAnnotators(Population(bias_sd=0.05, noise=0.1).draw_habits(40, rng), rng.beta(2, 2, 12))
     asking = SelectionSettings(judgments_per_item=60, items_per_hit=4, gamma=0.1, best_count=3)

@@ -48,7 +48,7 @@ def test_by_hand_a_prior_that_prefers_the_lower_half():
 
 
 def plain_prior(means):
-    """The formulas of `estimate_item_prior`, one distribution and one item at a time."""
+    """Return the prior by the formulas of `estimate_item_prior`, one distribution and one item at a time."""
     edges, middles = np.linspace(0, 1, 101), np.arange(0.005, 1, 0.01)
     columns = zip(means.mean, means.standard_error, means.freedom, strict=True)
     likelihood = [np.diff(stats.t.cdf(edges, freedom, mean, error)) for mean, error, freedom in columns]

@@ -13,7 +13,7 @@ TRANSITIVE, INTRANSITIVE = [1, 1, 1], [1, 1, -1]
 
 
 def is_weak_order(outcomes) -> bool:
-    """Transitivity of "at least as good as", by its definition, over the pairs (0, 1), (1, 2), (0, 2)."""
+    """Return whether "at least as good as" is transitive over the pairs (0, 1), (1, 2) and (0, 2), by definition."""
     at_least = np.eye(3, dtype=bool)
     for i, j, outcome in zip(*TRIAD, outcomes, strict=True):
         at_least[i, j], at_least[j, i] = outcome >= 0, outcome <= 0
@@ -21,7 +21,7 @@ def is_weak_order(outcomes) -> bool:
 
 
 def table(rows):
-    """Annotators' triads, each of three items of its own, as in Table 1: True for a transitive one."""
+    """Return annotators' triads of separate items as in Table 1; True is a transitive triad."""
     first, second, outcomes, annotators = [], [], [], []
     for annotator, triads in enumerate(rows):
         for number, transitive in enumerate(triads):

@@ -8,7 +8,7 @@ from app.inference.ratings.annotator_evidence import ScoredJudgments
 
 
 def simulate_judgments(people, noise, rng, careless=()):
-    """Each of the people judges eight of 25 items."""
+    """Let each of the people judge eight of 25 items."""
     items, each = 25, 8
     truth = rng.beta(2, 2, items)
     shown = np.concatenate([rng.permutation(items)[:each] for _ in range(people)])

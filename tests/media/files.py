@@ -14,7 +14,7 @@ from tests.campaigns.drafts import apply_action, create_draft, import_items
 
 
 def png(width: int = 8, height: int = 8, grey: int = 120) -> bytes:
-    """A grey image."""
+    """Return a grey image."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -25,7 +25,7 @@ def png(width: int = 8, height: int = 8, grey: int = 120) -> bytes:
 
 
 def wav(seconds: float = 0.1) -> bytes:
-    """Silence."""
+    """Return a silent recording."""
     data = bytes(int(8000 * seconds))
     form = struct.pack("<IHHIIHH", 16, 1, 1, 8000, 8000, 1, 8)
     size = struct.pack("<I", len(data))
@@ -44,7 +44,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 
 def packed(files: dict[str, bytes] | io.BytesIO, *, file_mb: int = 4, mb: int = 16) -> MediaZip:
-    """A zip of files, or what is to be taken for one."""
+    """Return a zip of files, or of content that claims to be one."""
     return MediaZip(files if isinstance(files, io.BytesIO) else io.BytesIO(zipped(files)), file_mb, mb)
 
 
@@ -53,7 +53,7 @@ def table(*names: str) -> str:
 
 
 async def with_files(engine: AsyncEngine, files: dict[str, bytes], **settings: Any) -> Campaign:
-    """A running campaign whose items are these files."""
+    """Create a running campaign whose items are these files."""
     campaign = await create_draft(engine, **settings)
     await import_items(engine, campaign, table(*files), media=packed(files))
     return await apply_action(engine, campaign)

@@ -32,7 +32,7 @@ def refused(found, **how):
 
 
 def odd(name="a.png", data=None, **attributes):
-    """A zip with one file whose entry has these attributes."""
+    """Return a zip with one file whose entry has these attributes."""
     info = zipfile.ZipInfo(name)
     for attribute, value in attributes.items():
         setattr(info, attribute, value)

@@ -14,7 +14,7 @@ from tests.media.files import packed, png
 
 
 def stored(files, *wanted, have=()):
-    """The names under which files of a zip are kept, and which of them are spelled in another way."""
+    """Return the stored names of a zip's files, and those that were spelled in another way."""
     respelled: dict[str, str] = {}
     return sorted(
         {piece.name for piece in iterate_unpacked_media_pieces_or_refuse(packed(files), wanted, have, 0, respelled)}

@@ -12,7 +12,7 @@ from tests.annotation.hits.campaigns import create_annotator, create_running_cam
 
 
 async def entries_for(client, words="", campaign=None):
-    """The rows as (group, title)."""
+    """Return the rows as (group, title)."""
     parameters = {"q": words} | ({"campaign": campaign.slug} if campaign else {})
     reply = await client.get("/admin/search", params=parameters, headers={"accept": "application/json"})
     assert reply.status_code == 200, reply.text

@@ -51,7 +51,7 @@ def campaign(goal: str, **changed: Any) -> Any:
 
 
 def run_campaign(mine, known, seed):
-    """A campaign with people: what it knew after `known` rounds, and how many judgments more its goal took."""
+    """Return the evidence of a campaign after `known` rounds, and how many more judgments its goal took."""
     rng = np.random.default_rng([seed, 1])
     people = HabitAnnotators(PEOPLE.draw_habits(200, rng), rng.beta(2, 2, ITEMS))
     there = SimulatedCampaign(mine.rule, ONLINE_LAWS["easl"], mine.selection_settings, LawParameters(), ITEMS, rng)
@@ -214,7 +214,7 @@ COMPARING: dict[str, Any] = {"rule": "pairs", "update_law": "trueskill", "items_
 
 
 def past_comparisons(rounds):
-    """HITs of two items; the one with the higher number won."""
+    """Return HITs of two items in which the higher number won."""
     rng = np.random.default_rng(4)
     pairs = np.concatenate([rng.permutation(ITEMS)[: ITEMS - 1].reshape(-1, 2) for _ in range(rounds)])
     return PastComparisons(np.repeat(np.arange(len(pairs)), 2), pairs.ravel(), pairs.ravel() / ITEMS)
@@ -253,7 +253,7 @@ def test_comparisons_of_items_outside_the_goal_are_left_out():
 
 
 def with_careless(rounds, law="easl-aware"):
-    """What 20 people said, five of them at random: annotators 30 to 49."""
+    """Return evidence of 20 people, annotators 30 to 49, five of them random."""
     rng = np.random.default_rng(5)
     crowd = Population(noise=0.08, careless={"random": 0.25}).draw_habits(20, rng)
     people = HabitAnnotators(crowd, rng.beta(2, 2, ITEMS))

@@ -28,7 +28,7 @@ def campaign(**changed: Any) -> Any:
 
 
 def answered(often: dict[int, int]) -> Tally:
-    """HITs of five items by these annotators, so many each, of the first half and the second in turn."""
+    """Return a tally of HITs of five items by these annotators, alternating between both halves of the items."""
     hits = [(who, k) for who, count in often.items() for k in range(count)]
     items = [5 * (k % 2) + item for _, k in hits for item in range(5)]
     return Tally.empty(ITEMS).with_judgments_added(

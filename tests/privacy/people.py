@@ -62,7 +62,7 @@ async def annotator_id_of(engine: AsyncEngine, assignment: AssignmentId) -> int:
 
 
 async def create_answered_campaign(engine: AsyncEngine, **settings: Any) -> tuple[Campaign, AssignmentId]:
-    """A campaign with the answers of two people. The first, A1, left the traces and holds a HIT."""
+    """Create a campaign with answers of two people; the first, A1, left the traces and holds a HIT."""
     campaign = await create_running_campaign(engine, cannot_be_judged=True, comment_on="both", **settings)
     person = await create_annotator(
         engine, campaign, WORKER_ID, "prolific", assignment=SUBMISSION_ID, STUDY_ID="study-77aa"
@@ -100,7 +100,7 @@ async def leave_traces(engine: AsyncEngine, campaign: Campaign, annotator: int) 
 
 
 async def create_person_with_link(engine: AsyncEngine, campaign: Campaign, name: str) -> AssignmentId:
-    """The assignment of a person who opened their personal link."""
+    """Create a person who opened a personal link, and return the assignment."""
     async with engine.begin() as connection:
         await create_missing_links_and_count_them(connection, campaign, [name], now=NOW)
     number = await fetch_value(engine, "SELECT number FROM personal_links WHERE name = :name", name=name)
@@ -115,7 +115,7 @@ async def erase_found(engine: AsyncEngine, campaign: Campaign, term: str, rule: 
 
 
 async def dump_database(engine: AsyncEngine, folder: Path) -> str:
-    """All rows of the database, as PostgreSQL's own program writes them."""
+    """Return all rows of the database, as written by PostgreSQL's own program."""
     version = int(await fetch_value(engine, "SHOW server_version_num")) // 10_000
     url = engine.url.render_as_string(hide_password=False)
     dump = folder / "dump.sql"

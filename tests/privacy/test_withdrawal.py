@@ -34,7 +34,7 @@ def engine(app):
 
 
 async def end_page(client, engine, **settings):
-    """The last page of someone who came from a platform and answered their one set."""
+    """Arrive from a platform, answer the only set and return the last page."""
     campaign = await create_running_campaign(engine, hits_per_annotator=1, **settings)
     address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1"
     fields = form_fields((await client.get(address)).text)
@@ -114,7 +114,7 @@ async def test_people_who_withdrew_before_any_answer_are_told_to_return_the_task
 
 
 async def withdrawn_pages_after_one_set(client, engine, *, before_withdrawal=None, **settings):
-    """The page of the withdrawal and the task's page of someone who answered one of several sets."""
+    """Answer one of several sets, withdraw, and return the withdrawal page and the task's page."""
     campaign = await create_running_campaign(
         engine, withdrawal="self", prolific_completion_code="D0NE", hits_per_annotator=3, **settings
     )

@@ -27,21 +27,21 @@ TABLES_OF_WISHES = ("erasures", "undone_withdrawals")
 
 
 async def list_of_server(engine, tmp_path):
-    """The list as it is read again from its file."""
+    """Return the list as it is read again from its file."""
     async with engine.connect() as connection:
         (tmp_path / "list.jsonl").write_text(format_erasure_list(await load_erasure_list(connection)))
     return await read_erasure_list(tmp_path / "list.jsonl")
 
 
 async def copy_wishes(engine):
-    """The rows of a backup that say what annotators asked for."""
+    """Return the rows that record annotators' requests, as a backup has them."""
     rows = {table: await fetch_rows(engine, f"SELECT to_jsonb(t)::text FROM {table} t") for table in TABLES_OF_WISHES}
     barred = await fetch_rows(engine, "SELECT barred, barred_reason FROM annotators ORDER BY id")
     return rows, barred[0]
 
 
 async def bring_back(engine, wishes):
-    """As a backup brings them back."""
+    """Restore these rows as a backup does."""
     rows, (barred, reason) = wishes
     for table, lines in rows.items():
         await execute_sql(engine, f"DELETE FROM {table}")

@@ -29,7 +29,7 @@ POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_post
 async def answer_hits(
     engine: AsyncEngine, *, people: int = 3, hits: int = 2, items: int = 30, **settings: Any
 ) -> tuple[Campaign, list[AssignmentId], list[int]]:
-    """The campaign, the assignments of its annotators, and the ids of their rows."""
+    """Let people answer HITs, and return the campaign, their assignments and the IDs of their rows."""
     campaign = await create_running_campaign(engine, **{"judgments_per_item": 50, "items": items} | settings)
     visits = [await create_annotator(engine, campaign, f"ann {k}") for k in range(people)]
     rng = random.Random(7)

@@ -8,7 +8,7 @@ NOTHING = np.zeros(0, np.bool_)
 
 
 def annotator_behaviour(share, others=None, *, n=5, yields="points", classes=0, ties=True, seconds=None, **known):
-    """Behaviour with n items per answer; the others agree unless `others` is given."""
+    """Return behaviour with n items per answer; the others agree unless `others` is given."""
     share = np.asarray(share, np.float64)
     hits = np.repeat(np.arange(len(share)), n)[: len(share)]
     return AnnotatorBehaviour(
@@ -26,7 +26,7 @@ def annotator_behaviour(share, others=None, *, n=5, yields="points", classes=0, 
 
 
 def careful_crowd(rng, count=30, judgments=150, *, noise=0.15):
-    """Careful people: some are quick, and some use little of the scale. They agree with the others more or less."""
+    """Return careful people who agree more or less; some are quick, and some use little of the scale."""
     return [careful_annotator(rng, judgments, noise=noise * rng.uniform(0.5, 1.5)) for _ in range(count)]
 
 

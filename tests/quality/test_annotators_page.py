@@ -137,7 +137,7 @@ async def test_by_seconds_annotators_stand_as_their_newest_answers_have_it(engin
 
 
 async def took(engine, seconds):
-    """So many seconds for each answer of the first annotator, the second, ..."""
+    """Set the seconds for each answer of the first annotator, the second one, and so on."""
     for place, long in seconds.items():
         await execute_sql(
             engine,

@@ -17,7 +17,7 @@ from tests.quality.deciding import decide
 
 
 async def create_answered_campaign(engine, *, people=6, careless=(), **settings):
-    """A campaign of 30 items whose scores all know, but the careless ones."""
+    """Create a campaign of 30 items on which all people but the careless ones agree."""
     campaign = await create_running_campaign(
         engine, **{"items": 30, "judgments_per_item": 50, "repeat_items": False} | settings
     )

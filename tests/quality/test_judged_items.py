@@ -12,7 +12,7 @@ from tests.quality.deciding import decide
 
 
 async def campaign_of_three(engine):
-    """Three annotators who judge the same five items; the third is off by 10 points an item."""
+    """Create a campaign with three annotators who judge the same five items; the third is off by 10 points an item."""
     campaign = await create_running_campaign(engine, items=5, judgments_per_item=3)
     for person in range(3):
         me = await create_annotator(engine, campaign, f"person {person}")

@@ -15,7 +15,7 @@ CHECKS = "g1,to walk,gold,80,10\na1,Set this to 100,attention,100,5\n"
 
 @pytest_asyncio.fixture
 async def campaign_with_findings(app):
-    """A campaign in which rules have found somebody."""
+    """Create a campaign with a finding of the rules."""
     engine = app.state.database
     campaign = await create_running_campaign(engine, items=40, judgments_per_item=15, quality_preset="strict")
     _, time = await answered(engine, campaign, PEOPLE, np.random.default_rng(4))
@@ -57,7 +57,7 @@ ANSWER_CHECK = """
 
 
 async def answered_gold_item(engine, values):
-    """A campaign whose gold item got these values, each from another annotator."""
+    """Create a campaign whose gold item got these values, each from another annotator."""
     campaign = await create_launched_campaign(engine, ITEMS + CHECKS, checks_percent=20)
     await execute_sql(engine, ANSWER_CHECK, campaign=campaign.id, now=NOW, values=values)
     return campaign

@@ -17,7 +17,7 @@ WARN = {"at_random": RuleChoice(AtRandom(), "warn")}
 
 
 def placed(hits_each, size, to_values, *, seed=3):
-    """Judgments of HITs of 20 items: careful annotators order them with an error, one annotator at random."""
+    """Return judgments of HITs of 20 items by careful annotators, who order them with an error, and a random one."""
     rng, rows = np.random.default_rng(seed), []
     for seq in range(hits_each * 7):
         annotator = (*CAREFUL, RANDOM)[seq % 7]

@@ -46,7 +46,7 @@ def evaluate(rule, one, others=()):
 
 
 def first_found(rule, one, others):
-    """After how many HITs of five somebody is found, None if never."""
+    """Return after how many HITs of five an annotator is found, None if never."""
     measures = np.array([rule.measure_for_comparison(other) for other in others])
     looks = range(1, len(one.share) // 5 + 1)
     return next(
@@ -360,7 +360,7 @@ def test_two_items_with_equal_values_imply_something_only_where_equal_means_a_ti
 
 
 def of_pairs(rng, slip, pairs=400):
-    """Comparisons of 60 items by one annotator, who reverses a share of `slip` of them."""
+    """Return comparisons of 60 items by an annotator who reverses a share `slip` of them."""
     item = np.array([rng.choice(60, 2, replace=False) for _ in range(pairs)])
     better = (item[:, 0] > item[:, 1]) ^ (rng.random(pairs) < slip)
     return annotator_behaviour(

@@ -27,7 +27,7 @@ from tests.record.test_revisions import POSTERIORS, answered, decided, verified
 
 @pytest.fixture
 def long(monkeypatch):
-    """Every campaign takes long."""
+    """Treat every campaign as one that takes long."""
     monkeypatch.setattr(revisions, "MIN_ANSWERS_FOR_PROCESS", 1)
     monkeypatch.setattr(revisions, "MIN_ANSWERS_FOR_PROCESS_BY_SLOW_LAW", 1)
 
@@ -99,7 +99,7 @@ async def test_work_apart_tells_how_far_it_is():
 
 
 async def working(*, beside: bool) -> None:
-    """Until a process works beside this one, or none does."""
+    """Wait until another process works besides this one, or until none does."""
     while True:
         if bool(multiprocessing.active_children()) is beside:
             return
@@ -133,7 +133,7 @@ asyncio.run(main())
 
 
 async def alive(process: int) -> None:
-    """Raises `ProcessLookupError` as soon as it is not."""
+    """Wait until a process ends, which raises `ProcessLookupError`."""
     async with asyncio.timeout(10):
         while True:
             os.kill(process, 0)

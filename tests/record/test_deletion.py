@@ -23,7 +23,7 @@ RECORD = ("annotators", "assignments", "hits", "responses", "decisions")
 
 
 async def answered(engine, *names):
-    """A campaign in which these people answered a HIT each."""
+    """Create a campaign in which these people answered a HIT each."""
     campaign = await create_running_campaign(engine)
     for name in names:
         assignment = await create_annotator(engine, campaign, name)

@@ -20,7 +20,7 @@ async def left_out(engine, campaign, who):
 
 @pytest_asyncio.fixture
 async def due(engine):
-    """Two campaigns with a decision each."""
+    """Create two campaigns with a decision each."""
     both = [await answered(engine) for _ in range(2)]
     for campaign, (first, *_) in both:
         await left_out(engine, campaign, first)

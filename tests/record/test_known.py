@@ -33,7 +33,7 @@ ITEMS, FEW = 12, 3
 
 
 def answers(count: int, *, items: int = ITEMS, size: int = 5, seed: int = 1) -> list[Response]:
-    """Five annotators in turn; the first answers at random."""
+    """Return answers of five annotators in turn; the first one answers at random."""
     rng = np.random.default_rng(seed)
     made = []
     for k in range(count):
@@ -44,7 +44,7 @@ def answers(count: int, *, items: int = ITEMS, size: int = 5, seed: int = 1) -> 
 
 
 async def folded(engine, campaign, responses, at_once: int) -> None:
-    """Applied to what is stored, so many in a transaction."""
+    """Apply responses to the stored state, some of them per transaction."""
     for start in range(0, len(responses), at_once):
         some = responses[start : start + at_once]
         async with engine.begin() as connection:
@@ -59,7 +59,7 @@ def in_memory(campaign, responses, *, items: int = ITEMS, kept: LawState | None 
 
 
 async def posteriors(engine, revision: int = 0):
-    """The numbers of the posteriors, item by item."""
+    """Return the numbers of the posteriors, item by item."""
     stored = "SELECT state FROM posteriors WHERE revision = :revision ORDER BY subject"
     return [state for (state,) in await fetch_rows(engine, stored, revision=revision)]
 
@@ -70,7 +70,7 @@ async def kept_of(engine, of: Revision):
 
 
 async def under_the_first_rule(engine) -> LawState:
-    """Before the first answer its campaign's state was empty."""
+    """Empty the stored state, as before the first answer under the first rule, and return it."""
     await execute_sql(engine, "UPDATE states SET state = ''")
     return LawState([])
 

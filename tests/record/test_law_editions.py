@@ -38,7 +38,7 @@ async def answer_some_hits(engine, campaign) -> None:
 
 
 async def create_older_campaign(engine, initial_state: StateFloats, **settings):
-    """A campaign that began with an older edition, and has answers."""
+    """Create a campaign with answers that began with an older edition."""
     campaign = await create_running_campaign(
         engine, update_law="easl-aware", items=8, items_per_hit=4, judgments_per_item=50, **settings
     )

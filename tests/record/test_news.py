@@ -29,7 +29,7 @@ async def poll(engine, campaign, since=None):
 
 
 async def news(engine, campaign, since):
-    """The watermark as of now, and the numbers of the responses that came in."""
+    """Return the current watermark and the numbers of the new responses."""
     async with engine.connect() as connection:
         now, answers = await responses.load_watermark_and_new_responses(connection, campaign.id, since, last_decision=0)
         return now, [answer.seq for answer in answers]
@@ -57,7 +57,7 @@ async def test_answers_of_other_campaigns_are_no_news(engine):
 
 
 async def lease_disjoint_hits(engine, campaign, number):
-    """So many assignments and their HITs, without an item in common, so that nobody waits."""
+    """Create assignments and HITs without a common item, so that no annotator waits."""
     hits: dict[AssignmentId, HitOnPage] = {}
     names = map(str, itertools.count())
     while len(hits) < number:

@@ -52,7 +52,7 @@ FIRSTS = [60_000.0, 60_012.4, 60_037.0, 60_049.9, 60_058.5]
 
 
 def answers_by_minute(first: float, now: float, per_hour: float) -> dict[int, int]:
-    """One answer after another in equal steps, the first at `first`."""
+    """Return counts by minute of answers at equal intervals, the first one at `first`."""
     counts: dict[int, int] = {}
     for k in range(int((now - first) * per_hour / 3600 + 1e-6) + 1):
         minute = int((first + k * 3600 / per_hour) // 60)

@@ -35,7 +35,7 @@ async def verified(engine, slug: str) -> Verification:
 
 
 async def answered(engine, hits: int = 4, **settings):
-    """A campaign with `hits` answers through the serving path."""
+    """Create a campaign with `hits` answers through the serving path."""
     campaign = await create_running_campaign(engine, **settings)
     for k in range(hits):
         assignment = await create_annotator(engine, campaign, f"ann {k}")
@@ -49,7 +49,7 @@ async def change(engine, statement: str) -> None:
 
 
 def next_float(number: float) -> float:
-    """The same number with its last bit changed."""
+    """Return the number with its last bit changed."""
     (bits,) = struct.unpack("<q", struct.pack("<d", number))
     return float(struct.unpack("<d", struct.pack("<q", bits ^ 1))[0])
 

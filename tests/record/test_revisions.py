@@ -43,7 +43,7 @@ POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_post
 
 @pytest.fixture
 def patient(monkeypatch):
-    """The switch waits until a test lets it go on."""
+    """Make the switch wait until the test lets it continue."""
     monkeypatch.setattr(revision_draft, "MIN_SWITCH_WAIT_MS", 30_000)
     monkeypatch.setattr(revision_draft, "MAX_SWITCH_WAIT_MS", 30_000)
 
@@ -71,14 +71,14 @@ async def verified(engine, campaign) -> replay.Verification:
 
 
 async def row_of(engine, assignment):
-    """The annotator's row behind an assignment."""
+    """Return the annotator's row of an assignment."""
     return await fetch_value(
         engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **assignment.parameters
     )
 
 
 async def answered(engine, *, people: int = 4, hits: int = 3, **settings):
-    """A campaign in which each of some people answered some HITs, and the rows of these people."""
+    """Create a campaign in which each of some people answered some HITs, and return their rows."""
     campaign = await create_running_campaign(engine, judgments_per_item=50, items=30, **settings)
     assignments = [await create_annotator(engine, campaign, f"ann {k}") for k in range(people)]
     for k in range(hits):
@@ -375,7 +375,7 @@ async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, 
 
 @pytest_asyncio.fixture
 async def roomy(database_url):
-    """A connection for each of 16 people and for who decides: nobody waits for one, however slow the machine is."""
+    """Open an engine with a connection for each of 16 people and for the decision, so that none has to wait for one."""
     engine = create_engine(database_url, pool_size=17)
     yield engine
     await engine.dispose()

@@ -6,7 +6,7 @@ from app.selection.pairs_rule import PAIRS_RULE
 
 
 class PairsWithComparisons:
-    """The rule `pairs` in a campaign in which each item was compared with six others."""
+    """The rule `pairs` in a campaign in which each item was compared with six other items."""
 
     name = "pairs with comparisons"
     schedule_hits_of_iteration = staticmethod(PAIRS_RULE.schedule_hits_of_iteration)

@@ -26,7 +26,7 @@ statuses = st.sampled_from([0, 0, ItemStatus.SETTLED, ItemStatus.GONE, ItemStatu
 
 
 def beta(total, n):
-    """The mode and variance after scores of this sum."""
+    """Return the mode and variance after scores with this sum."""
     a, b = 1 + total, 1 + n - total
     return total / n if n else 0.5, a * b / ((a + b) ** 2 * (a + b + 1)), n
 

@@ -28,7 +28,7 @@ NOBODY: dict[str, Any] = {"seen": set(), "full": set(), "leaders_to_avoid": set(
 
 @pytest.fixture(params=["cells", "pass", "a few tries in cells, then a pass"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ways to draw a companion. All must come to the same distribution."""
+    """Use each way of drawing a companion; all must have the same distribution."""
     if request.param != "pass":
         monkeypatch.setattr(companions, "MAX_ITEMS_FOR_FULL_PASS", 0)
     if request.param == "a few tries in cells, then a pass":
@@ -57,7 +57,7 @@ def draw(index: SelectionIndex, n: int, rng: np.random.Generator, **around: Any)
 
 
 def weights(leader: int, score: Any, variance: Any) -> list[float]:
-    """Equation 11 or 23 of all items, up to a common factor that keeps the largest at 1."""
+    """Return equation 11 or 23 for all items, scaled so that the largest is 1."""
     logs = []
     for s, v in zip(score, variance, strict=True):
         c2 = 2 * GAMMA**2 + variance[leader] + v
@@ -67,7 +67,7 @@ def weights(leader: int, score: Any, variance: Any) -> list[float]:
 
 
 def set_probabilities(weight: Sequence[float], allowed: Collection[int], size: int) -> dict[Any, float]:
-    """Chance of every set that successive draws without replacement can give."""
+    """Return the probability of every set that successive draws without replacement can give."""
     chances: dict[Any, float] = defaultdict(float)
     for order in permutations(allowed, size):
         chance = 1.0
@@ -78,7 +78,9 @@ def set_probabilities(weight: Sequence[float], allowed: Collection[int], size: i
 
 
 def assert_drawn_from(chances: Mapping[Any, float], observed: Counter[Any]) -> None:
-    """Chi-square with a fixed seed; the rarest outcomes are taken together until 8 of them are expected."""
+    """Assert by chi-square that the observed sets have these probabilities; rare sets are merged until 8 are
+    expected.
+    """
     count = sum(observed.values())
     assert {outcome for outcome in observed if not chances[outcome]} == set()
     expected, seen = [0.0], [0]
@@ -338,7 +340,7 @@ Row = tuple[float, float, int]
 
 
 def changed_index(rows: list[Row], changes: list[tuple[int, Row]]) -> tuple[SelectionIndex, list[Row]]:
-    """An index with wanted 3 that saw these changes, and the plain rows it should now agree with."""
+    """Return an index with 3 wanted judgments after these changes, and the rows it should agree with."""
     index = index_of(*zip(*rows, strict=True), wanted=3)
     for number, row in changes:
         item = number % len(rows)

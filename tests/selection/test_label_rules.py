@@ -152,9 +152,14 @@ def test_each_item_lies_in_the_bag_of_its_labels_whatever_happens(events):
 
 
 def test_at_an_equal_budget_more_labels_are_right_than_by_uniform_asking(subtests):
-    crowds = [(seed, *label_selection.crowd(seed, divided=0.1)) for seed in (1, 2)]
+    crowds = [
+        (seed, *label_selection.simulate_classes_and_label_probabilities(seed, split_share=0.1)) for seed in (1, 2)
+    ]
     right = {
-        name: np.mean([label_selection.asked(name, truth, chance, seed) for seed, truth, chance in crowds], axis=0)
+        name: np.mean(
+            [label_selection.correct_shares_by_budget(name, truth, chance, seed) for seed, truth, chance in crowds],
+            axis=0,
+        )
         for name in ("uniform", "entropy", "information")
     }
     for rule in ("entropy", "information"):

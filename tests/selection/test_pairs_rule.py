@@ -30,7 +30,7 @@ def coin_entropy(p):
 
 
 def integrated_information(distance, variance):
-    """The mutual information, by its definition: the entropy of the outcome, and its mean given the scores."""
+    """Return the mutual information by definition: entropy of the outcome minus its mean given the scores."""
     outcome = norm.cdf(distance / sqrt(1 + variance))
     given_scores, _ = quad(
         lambda x: norm.pdf(x, distance, sqrt(variance)) * coin_entropy(norm.cdf(x)),
@@ -49,7 +49,7 @@ def random_joint(items, rng, comparisons=200):
 
 
 def index_after_comparisons(items=12, rounds=5, settings=ASKING, **values):
-    """An index in which items of higher numbers have won most comparisons."""
+    """Return an index in which items with higher numbers have won most comparisons."""
     defaults = {"score": np.full(items, 0.5), "variance": np.full(items, 1 / 12), "judgments": np.zeros(items)}
     index = PAIRS_RULE.make_selection_index(ItemValues(**defaults | values), settings)
     rng = np.random.default_rng(11)
@@ -194,7 +194,7 @@ def test_a_process_that_has_missed_many_answers_catches_up_by_a_fit():
 
 
 def hits_of(rounds, items=12):
-    """The HITs of `index_after_comparisons`."""
+    """Return the HITs of `index_after_comparisons`."""
     rng = np.random.default_rng(11)
     for _ in range(rounds):
         for pair in rng.permutation(items).reshape(-1, 2).tolist():

@@ -12,7 +12,7 @@ from app.selection.segments import (
 
 
 def segments(alike):
-    """From rows of outputs: for each system the lowest one with the same, -1 for none."""
+    """Return an index of outputs: for each segment and system the lowest system with the same output, -1 for none."""
     table = np.array(alike)
     segment, system = np.nonzero(table >= 0)
     size, systems = table.shape

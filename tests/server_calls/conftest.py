@@ -10,13 +10,13 @@ from tests.server_calls.fake_platform import FakePlatform, fake_platform
 
 @pytest.fixture(autouse=True)
 def no_calls_of_the_application(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test takes the turns itself."""
+    """Stop the application's own calls; the test makes them."""
     monkeypatch.setattr(main, "SERVER_CALLS_PAUSE_SECONDS", 3600.0)
 
 
 @pytest.fixture(autouse=True)
 def calls_without_tls_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fake platform is on loopback."""
+    """Allow calls without TLS, because the fake platform is on loopback."""
     monkeypatch.setenv("EASEL_WEBHOOKS_INSIDE", "1")
 
 

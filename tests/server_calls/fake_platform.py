@@ -83,7 +83,7 @@ def fake_platform() -> Iterator[FakePlatform]:
                 self.wfile.write(fake.reply.encode())
 
         def log_message(self, *_: Any) -> None:
-            """Nothing."""
+            """Write no log."""
 
     with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
         fake.address = f"http://127.0.0.1:{port}/credit?token=s3cr3t&who={{id}}"

@@ -24,7 +24,7 @@ def engine(app):
 
 @pytest.fixture
 async def study(engine, platform):
-    """Four people finished: one is credited, one call was refused, one is unclear, one is to be made."""
+    """Create a study with four finished people: credited, refused, unclear, and without a call yet."""
     study = await create_study(engine, platform)
     platform.behaviours = ["ok", "404", "credit then 500"]
     for number in range(1, 4):
@@ -193,7 +193,7 @@ async def test_the_overview_tells_of_failed_and_unclear_calls_until_they_are_dec
 
 @pytest.fixture
 async def late_study(engine, platform):
-    """Two people completed before the campaign had an address, and one whose ids were erased since."""
+    """Create a study with two people who finished before it had an address, and one with erased IDs."""
     study = await create_study(engine, platform, call_completed=None)
     for number in range(1, 4):
         await study.let_person_finish(f"p{number}")

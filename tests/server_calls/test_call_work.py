@@ -107,7 +107,7 @@ async def test_failed_and_unclear_calls_raise_one_alert_a_day_each(engine, platf
 
 
 def count_rows_read(plan: dict[str, Any], table: str) -> float:
-    """The rows of a table that the nodes of an executed plan read, also those that a filter left out."""
+    """Return how many rows of a table the nodes of an executed plan read, including filtered ones."""
     own = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
     children = sum(count_rows_read(child, table) for child in plan.get("Plans", ()))
     return children + (own if plan.get("Relation Name") == table else 0)

@@ -57,7 +57,7 @@ class Study:
         await self.work.make_due_calls()
 
     async def let_person_finish(self, name: str = "p1") -> None:
-        """A person from the platform answers one HIT, and hears that it was the last."""
+        """Let a person from the platform answer one HIT, the last one."""
         await let_person_finish(self.engine, self.campaign, name)
 
 

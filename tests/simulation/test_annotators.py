@@ -24,7 +24,7 @@ def rng(seed=1):
 
 
 def spread_values(n, *, around=0.5):
-    """True values that stand far from each other, and away from the ends."""
+    """Return true values that are far from each other and from the ends."""
     return np.linspace(0.2, 0.8, n) + around - 0.5
 
 

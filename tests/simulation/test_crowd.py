@@ -26,7 +26,7 @@ from tests.annotation.hits.systems import create_campaign_of_systems, outputs_ta
 
 
 def clock():
-    """A minute passes with every look at it."""
+    """Return a clock that advances by a minute each time it is read."""
     minutes = count()
     return lambda: NOW + timedelta(minutes=next(minutes))
 

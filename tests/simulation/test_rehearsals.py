@@ -47,7 +47,7 @@ async def start_rehearsal(engine, campaign, crowd=CROWD):
 
 
 async def dies(engine):
-    """The process that leads the crowds dies: time passes, and it says no more that it leads them."""
+    """Let the process that leads the crowds die: its lease has expired."""
     await execute_sql(engine, "UPDATE crowds SET led_until = clock_timestamp() - interval '1 second'")
 
 
@@ -61,7 +61,7 @@ async def sizes(engine):
 
 
 async def answered(engine, copy, crowd=CROWD):
-    """The crowds of a process, after one of them has answered this copy to its end."""
+    """Return the crowds of a process after one of them has answered this copy completely."""
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
     crowds.start_crowd_of_rehearsal(copy, crowd)
     await wait_until(engine, FINISHED)

@@ -63,7 +63,7 @@ async def test_nobody_gets_a_hit_before_they_agree(client, engine, campaign):
 
 
 async def start_by_link(client, campaign, **fields):
-    """The page after a press on the welcome page of the link."""
+    """Press the button on the link's welcome page, and return the next page."""
     link = f"/link/{campaign.link_key}"
     form = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', (await client.get(link)).text)
     reply = await client.post(link, data=dict(form) | fields)
@@ -225,7 +225,7 @@ async def test_simulated_annotators_agree_to_nothing(engine, campaign):
 
 
 async def statements_of(engine, assignment, cache):
-    """How many statements it takes to get the next HIT."""
+    """Return the number of SQL statements for the next HIT."""
     async with borrow_autocommit_driver(engine) as connection:
         seen: list[Any] = []
         connection.add_query_logger(seen.append)

@@ -32,7 +32,7 @@ async def campaign(engine):
 
 
 async def links_of(engine, campaign, *names):
-    """The addresses of these people, without the server."""
+    """Return the links of these people without a request to the server."""
     async with engine.begin() as connection:
         await personal_links.create_missing_links_and_count_them(connection, campaign, names, now=NOW)
         rows = await personal_links.list_personal_links(connection, campaign.id)

@@ -39,7 +39,7 @@ def answers(html, *scores):
 
 
 async def answered(client, address, html, *scores):
-    """The page after a set was answered."""
+    """Answer a set and return the next page."""
     return await send_form(client, address, html, **answers(html, *scores))
 
 
@@ -234,7 +234,7 @@ READ_BY_STEPS = f"EXPLAIN (ANALYZE, FORMAT JSON) {FIND_STEPS}"
 
 
 def rows_of(plan, table):
-    """How many rows of a table a plan read."""
+    """Return the number of rows of a table that a plan read."""
     own = plan["Actual Rows"] * plan["Actual Loops"] if plan.get("Relation Name") == table else 0
     return own + sum(rows_of(part, table) for part in plan.get("Plans", []))
 

@@ -77,7 +77,7 @@ QUESTIONS = st.builds(
 
 @st.composite
 def screening_questions(draw):
-    """A question that may screen people out, by a choice or by a number."""
+    """Draw a question that may screen people out, by a choice or by a number."""
     question = draw(QUESTIONS)
     if question.choices:
         return question._replace(screening_choices=tuple(draw(st.sets(st.sampled_from(question.choices[1:])))))
@@ -220,7 +220,7 @@ async def test_what_is_no_possible_number_is_refused_and_what_was_entered_stays(
 
 
 async def two_who_answer(client, engine, campaign):
-    """One who speaks German and names a job, and one who speaks English and names none; both answer a HIT."""
+    """Let two people answer a HIT: one speaks German and names a job, the other speaks English and names none."""
     for person, said in (("p1", ("German", "=nurse")), ("p2", ("English", ""))):
         page, address = await open_campaign_link(client, campaign, PROLIFIC_PID=person)
         sent = dict(zip(("question-language", "question-job"), said, strict=True))

@@ -38,7 +38,7 @@ def engine(app):
 
 
 async def answer_questions(client, campaign, person, answer="female"):
-    """The page after this person's answer to the question, and its address."""
+    """Answer the question as this person, and return the next page and its address."""
     page, address = await open_campaign_link(client, campaign, PROLIFIC_PID=person)
     return await send_form(client, address, page, **{"question-gender": answer}), address
 

@@ -101,7 +101,7 @@ async def test_a_class_behind_one_address_comes_in_at_once_where_the_researcher_
 
 
 async def let_in(engine, campaign, visitor, people, *, now=NOW):
-    """How many of so many new people come in."""
+    """Let new people arrive and return how many are admitted."""
     admitted = 0
     for _ in range(people):
         try:

@@ -29,7 +29,7 @@ def engine(app):
 
 
 async def answer_one_hit(client, campaign, query):
-    """The last page of a person who comes by the panel's link and answers one HIT."""
+    """Arrive by the panel's link, answer one HIT and return the last page."""
     address = f"/panel/{campaign.link_key}?{query}"
     page = (await client.get(address)).text
     return (await client.post(address, data=form_fields(page))).text

@@ -15,7 +15,7 @@ PROLIFIC = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "x1"}
 
 
 def read(platform, parameters, *extra):
-    """`parameters` as a mapping, or as the pairs of a query in which a name may occur twice."""
+    """Return the platform's reading of `parameters`, as a mapping or as pairs in which a name may occur twice."""
     query = list(parameters.items()) if isinstance(parameters, dict) else parameters
     return PLATFORMS[platform].parse_arrival_or_none(query, Settings(mturk_submit_origins=extra))
 

@@ -26,7 +26,7 @@ SETTINGS = Settings()
 
 
 def somebody(platform: Platform) -> dict[str, str]:
-    """The parameters of somebody who comes."""
+    """Return the parameters of an arriving visitor."""
     return {name: f"{name.lower()}-1" for name in platform.identifiers.names}
 
 
@@ -35,7 +35,7 @@ def arrival_of(platform: Platform, parameters: dict[str, str]) -> Arrival | None
 
 
 def refusal_of(platform: Platform, parameters: dict[str, str]) -> Invalid | None:
-    """Why nobody can come so; None for a page that asks for no ids, such as a preview."""
+    """Return why a visitor cannot arrive like this; None for a page that needs no IDs, such as a preview."""
     try:
         assert arrival_of(platform, parameters) is None
     except Invalid as refusal:

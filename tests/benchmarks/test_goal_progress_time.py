@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from benchmarks.goal_looks import GOALS, known, seconds
+from benchmarks.goal_progress_time import GOALS, processor_seconds_of_progress, simulate_means
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_every_goal_is_timed(goal):
-    assert seconds(goal, known(1_000, np.random.default_rng(1))) >= 0
+    assert processor_seconds_of_progress(goal, simulate_means(1_000, np.random.default_rng(1))) >= 0
