@@ -6,12 +6,14 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.guards import researcher_router
 from app.annotation.platforms.closed_links import load_notes_on_closed_links
 from app.campaigns import (
     empty_campaigns,
     form_input,
+    item_list,
     lifecycle,
     settings_edits,
     setup_rail,
@@ -29,6 +31,7 @@ from app.campaigns.totals import CampaignTotals
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
+from app.quality.fitting_rules import propose_fitting_rules_or_none
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.record.law_editions import load_law_edition, move_to_newest_edition_and_return_former
 
@@ -152,6 +155,10 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
             campaign = await load_campaign_for_page_or_refuse(connection, slug)
             check_context = await load_item_notes_context(connection, campaign, name)
         return render_step_page(request, campaign, name, entered, more_context=check_context)
+    if values.get("go") == "fitting-rules":
+        async with database.begin() as connection:
+            await store_fitting_rules(connection, slug)
+        return redirect_to(f"{setup_rail.step_url(slug, name)}?done=rules")
     next_step = setup_rail.neighbouring_step_or_none(name, 1) if values.get("go") == "next" else None
     return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done=saved")
 
@@ -161,6 +168,18 @@ async def submit_move_to_newest_edition(database: Database, slug: str, now: Now)
     """Recompute the posteriors under the newest edition of the update law."""
     await move_to_newest_edition_and_return_former(database, slug, now=now)
     return redirect_to(f"{setup_rail.step_url(slug, STEP_BY_SETTING['update_law'])}?done=recomputed")
+
+
+async def store_fitting_rules(connection: AsyncConnection, slug: str) -> None:
+    """Turn off the rules that can flag no one, and raise false alarms if no rule can otherwise; nothing if all can."""
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
+    check_counts = await item_list.count_checks_by_kind(connection, campaign.id)
+    proposal = propose_fitting_rules_or_none(campaign, campaign.item_count, check_counts)
+    if proposal:
+        values = {"quality_rules": [*proposal.quality_rules], "false_alarms": proposal.false_alarms}
+        await settings_edits.store_changed_settings_or_refuse(
+            connection, slug, lambda before: before.model_copy(update=values)
+        )
 
 
 async def store_step_or_return_entered_with_reason(
