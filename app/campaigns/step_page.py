@@ -226,9 +226,7 @@ async def load_item_notes_context(
             context["block_note"] = await load_note_on_blocks_or_empty(connection, campaign, with_refusals=True)
     elif not reason_hits_cannot_show_checks_or_empty(campaign):
         context |= {
-            "check_summary": sentences_on_check_counts_and_failures_needed(
-                campaign, campaign.item_count, check_counts
-            ),
+            "check_summary": sentences_on_check_counts_and_failures_needed(campaign, campaign.item_count, check_counts),
             "known_answers": await load_known_answers_offers(connection, campaign),
         }
     return context

@@ -79,9 +79,7 @@ def propose_fitting_rules_or_none(
             reason = sentences_on_fitting_rules(useful, len(unfit_names))
             if false_alarms != stored:
                 reason += f" False alarms rise from {stored:g} to {false_alarms:g} per 1,000 careful people."
-            return RulesProposal(
-                custom_rules_with_rules_off(campaign.quality_rules, unfit_names), false_alarms, reason
-            )
+            return RulesProposal(custom_rules_with_rules_off(campaign.quality_rules, unfit_names), false_alarms, reason)
     return None
 
 

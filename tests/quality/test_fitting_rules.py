@@ -16,6 +16,7 @@ def test_rules_that_can_flag_no_one_are_turned_off_and_thresholds_and_other_rule
         quality_rules=["gold: exclude", "gold.careful_percent: 25", "attention: hold"],
     )
     proposal = propose_fitting_rules_or_none(campaign, 60, {"gold": 3})
+    assert proposal
     assert proposal.quality_rules[:2] == ["gold.careful_percent: 25", "attention: hold"]
     assert {f"{name}: nothing" for name in RARE} <= {*proposal.quality_rules}
     assert "signs: nothing" not in proposal.quality_rules
@@ -26,6 +27,7 @@ def test_rules_that_can_flag_no_one_are_turned_off_and_thresholds_and_other_rule
 def test_false_alarms_rise_as_little_as_a_rule_needs_to_flag_anyone():
     campaign = unsaved(hits_per_annotator=2, items_per_hit=5, false_alarms=1)
     proposal = propose_fitting_rules_or_none(campaign, 60, {})
+    assert proposal
     assert proposal.false_alarms == 5
     assert "False alarms rise from 1 to 5 per 1,000 careful people." in proposal.reason
 
@@ -33,6 +35,7 @@ def test_false_alarms_rise_as_little_as_a_rule_needs_to_flag_anyone():
 def test_with_one_small_task_no_rule_fits_and_with_much_work_none_is_unfit():
     campaign = unsaved(hits_per_annotator=1, items_per_hit=2)
     unfit = UnfitRules.unfit_rules_or_none(campaign, 60, {})
+    assert unfit
     assert unfit.proposal is None
     assert "Signs of carelessness" in unfit.titles
     assert UnfitRules.unfit_rules_or_none(unsaved(hits_per_annotator=None), 60, {}) is None
@@ -51,7 +54,9 @@ async def test_how_much_and_quality_name_such_rules_and_one_press_sets_what_fits
     fields = {"hits_per_annotator": "3", "judgments_per_item": "4", "go": "fitting-rules"}
     reply = await researcher.post(address, data=fields)
     assert reply.headers["location"] == f"{address}?done=rules"
-    [(hits, lines)] = await fetch_rows(engine, "SELECT hits_per_annotator, quality_settings -> 'quality_rules' FROM campaigns")
+    [(hits, lines)] = await fetch_rows(
+        engine, "SELECT hits_per_annotator, quality_settings -> 'quality_rules' FROM campaigns"
+    )
     assert hits == 3  # what was entered is saved, too
     assert "too_fast: nothing" in lines
     for part in ("settings/how-much", "settings/quality", "launch/confirm"):

@@ -106,6 +106,25 @@ async def test_training_explains_and_is_repeated_until_it_is_understood(client, 
     assert form_fields(page)["hit"]
 
 
+async def test_instructions_can_be_opened_in_training_and_in_the_test_as_in_tasks(client, engine):
+    campaign = await create_running_campaign(
+        engine, training=TABLE, qualification=TABLE, items_per_hit=2, instructions="Think of *all* texts."
+    )
+    first_set, address = await open_campaign_link(client, campaign)
+    assert folded_instructions_of(first_set) == ["Think of <em>all</em> texts."]
+    feedback = await answered(client, address, first_set, 10, 90)
+    assert folded_instructions_of(feedback) == ["Think of <em>all</em> texts."]
+    test = await send_form(client, address, feedback, seen="1")
+    assert "A short test" in test
+    assert folded_instructions_of(test) == ["Think of <em>all</em> texts."]
+
+
+def folded_instructions_of(html):
+    return re.findall(
+        r'<details class="instructions">\s*<summary>Instructions</summary>\s*<div[^>]*><p>(.*?)</p>', html
+    )
+
+
 async def test_nothing_of_it_is_an_answer(client, engine):
     campaign = await create_running_campaign(engine, items_per_hit=2, training=TABLE, qualification=TABLE)
     page, address = await open_campaign_link(client, campaign)
