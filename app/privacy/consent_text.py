@@ -34,7 +34,7 @@ class StudyFacts:
 
     @classmethod
     def from_campaign(cls, campaign: Campaign) -> Self:
-        pay = campaign.pay or (f"{campaign.pay_per_hit:g} {campaign.currency} a set" if campaign.pay_per_hit else "")
+        pay = campaign.pay or (f"{campaign.pay_per_hit:g} {campaign.currency} a task" if campaign.pay_per_hit else "")
         return cls(
             campaign.study_controller,
             campaign.study_contact,
@@ -53,7 +53,7 @@ class StudyFacts:
     def from_study_form(cls, form: Mapping[str, str]) -> Self:
         """Return the facts of a form that is being filled in. What is no number counts as empty."""
         value = {name: text.strip() for name, text in form.items()}.get
-        pay = f"{value('pay_per_hit')} {value('currency', '')} a set" if value("pay_per_hit") else ""
+        pay = f"{value('pay_per_hit')} {value('currency', '')} a task" if value("pay_per_hit") else ""
         return cls(
             value("study_controller", ""),
             value("study_contact", ""),
@@ -88,7 +88,7 @@ def draft_consent_text(facts: StudyFacts, max_days: int | None = None) -> str:
             "",
             f"This study is run by {controller}. Your answers are used for this purpose: {purpose}.",
             "",
-            f"- **Time:** about {facts.minutes or UNKNOWN.format('number')} minutes a set.",
+            f"- **Time:** about {facts.minutes or UNKNOWN.format('number')} minutes a task.",
             f"- **Pay:** {facts.pay or UNKNOWN.format('amount')}.",
             *ethics,
             f"- **What is stored:** {STORED_PHRASE}.",

@@ -13,7 +13,7 @@ STUDY: dict[str, Any] = {
     "study_purpose": "how people judge the tone of sentences",
     "ethics_approval": "York Ethics Board, 2026-17",
     "minutes_per_hit": 2,
-    "pay": "0.40 GBP a set",
+    "pay": "0.40 GBP a task",
     "identifiers_days": 30,
     "free_text_days": 90,
     "telemetry_days": 90,
@@ -30,7 +30,7 @@ async def test_the_text_has_all_that_the_settings_say_and_no_blank(engine):
     campaign = await create_running_campaign(engine, **STUDY)
     text = draft_consent_text(StudyFacts.from_campaign(campaign))
     for said in (
-        *("the University of York", "study@example.org", "the tone of sentences", "2026-17", "0.40 GBP a set"),
+        *("the University of York", "study@example.org", "the tone of sentences", "2026-17", "0.40 GBP a task"),
         *("about 2 minutes", "ids and names: 30 days", "about you: 90 days", "take that back for 24 hours"),
     ):
         assert said in text
