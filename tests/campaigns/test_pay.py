@@ -36,7 +36,7 @@ async def test_annotators_read_the_amount_or_the_researchers_own_words(engine, c
     page = (await client.get(f"/link/{campaign.link_key}")).text
     assert '<p class="effort">about 1.5 min a task · <span dir="auto">£0.25 per task</span></p>' in page
     german = (await client.get(f"/link/{campaign.link_key}?lang=de")).text
-    assert "0,25\xa0£ pro Set" in german
+    assert "0,25\xa0£ pro Aufgabe" in german
     other = await create_running_campaign(engine, name="Nouns", pay_per_hit=0.25, pay="1 credit")
     page = (await client.get(f"/link/{other.link_key}")).text
     assert '<span dir="auto">1 credit</span>' in page

@@ -106,7 +106,7 @@ def test_numbers_and_plurals_are_those_of_the_language():
     assert format_localized_number(1234.5, "de") == "1.234,5"
     assert format_localized_number(1234.5, "en") == "1,234.5"
     sets = "%(num)s task done", "%(num)s tasks done"
-    assert [translate_plural("de", *sets, count) for count in (1, 2)] == ["1 Set erledigt", "2 Sets erledigt"]
+    assert [translate_plural("de", *sets, count) for count in (1, 2)] == ["1 Aufgabe erledigt", "2 Aufgaben erledigt"]
     assert translate_plural("en", *sets, 1234) == "1,234 tasks done"
 
 

@@ -31,6 +31,7 @@ from app.campaigns.totals import CampaignTotals
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
+from app.privacy.consent_text import consent_warnings
 from app.quality.fitting_rules import propose_fitting_rules_or_none
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.record.law_editions import load_law_edition, move_to_newest_edition_and_return_former
@@ -244,6 +245,8 @@ def render_step_page(
     )
     page = StepPage(campaign, step, settings, entered, template_name)
     context = page.context() | dict(more_context or {})
+    if campaign and step == STEP_BY_SETTING["consent"]:
+        context["consent_notes"] = consent_warnings(campaign, request.app.state.settings.retention_days)
     return render_page(
         request, "admin/settings.html", context, refusal=page.refusal, status=422 if page.errors else 200
     )
