@@ -6,14 +6,12 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.guards import researcher_router
 from app.annotation.platforms.closed_links import load_notes_on_closed_links
 from app.campaigns import (
     empty_campaigns,
     form_input,
-    item_list,
     lifecycle,
     settings_edits,
     setup_rail,
@@ -23,6 +21,7 @@ from app.campaigns.comparisons import ComparisonUnit, form_values_with_judgments
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field_or_none
 from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
+from app.campaigns.rule_fitting import store_fitting_rules
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question_or_refuse
@@ -32,7 +31,6 @@ from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
 from app.privacy.consent_text import consent_warnings
-from app.quality.fitting_rules import propose_fitting_rules_or_none
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.record.law_editions import load_law_edition, move_to_newest_edition_and_return_former
 
@@ -169,18 +167,6 @@ async def submit_move_to_newest_edition(database: Database, slug: str, now: Now)
     """Recompute the posteriors under the newest edition of the update law."""
     await move_to_newest_edition_and_return_former(database, slug, now=now)
     return redirect_to(f"{setup_rail.step_url(slug, STEP_BY_SETTING['update_law'])}?done=recomputed")
-
-
-async def store_fitting_rules(connection: AsyncConnection, slug: str) -> None:
-    """Turn off the rules that can flag no one, and raise false alarms if no rule can otherwise; nothing if all can."""
-    campaign = await load_campaign_for_page_or_refuse(connection, slug)
-    check_counts = await item_list.count_checks_by_kind(connection, campaign.id)
-    proposal = propose_fitting_rules_or_none(campaign, campaign.item_count, check_counts)
-    if proposal:
-        values = {"quality_rules": [*proposal.quality_rules], "false_alarms": proposal.false_alarms}
-        await settings_edits.store_changed_settings_or_refuse(
-            connection, slug, lambda before: before.model_copy(update=values)
-        )
 
 
 async def store_step_or_return_entered_with_reason(
