@@ -91,6 +91,6 @@ def custom_rules_with_rules_off(lines: Sequence[str], rule_names: Sequence[str])
 
 
 def sentences_on_fitting_rules(useful: Sequence[RuleReach], unfit_count: int) -> str:
-    """Return which rules stay and from when they can flag someone, and how many are turned off."""
-    kept = " ".join(f"“{reach.title}” stays: {reach.starts_at[0].lower()}{reach.starts_at[1:]}" for reach in useful)
-    return f"{kept} {pluralize(unfit_count, 'rule')} will be off." if unfit_count else kept
+    """Return which rules stay, from when they can flag someone, and how many the button turns off."""
+    kept = " ".join(f"“{reach.title}” can: {reach.starts_at[0].lower()}{reach.starts_at[1:]}" for reach in useful)
+    return f"{kept} The button turns {pluralize(unfit_count, 'rule')} off." if unfit_count else kept
