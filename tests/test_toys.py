@@ -102,7 +102,7 @@ async def test_pages_ask_take_and_show_it(app, client, researcher):
     order = await fetch_value(app.state.database, "SELECT items FROM hits")
     chosen = {f"face-{place:02}": "102"[item] for place, item in enumerate(order)}
     answered = await client.post(started.url.path, data=fields | chosen)
-    assert "1 set done" in answered.text
+    assert "1 task done" in answered.text
     ((items, faces),) = await fetch_rows(app.state.database, "SELECT items, values FROM responses")
     assert dict(zip(items, faces, strict=True)) == {0: 1.0, 1: 0.0, 2: 2.0}
     assert await fetch_value(app.state.database, "SELECT state FROM posteriors WHERE subject = 2") == [1.0, 1.0, 2.0]

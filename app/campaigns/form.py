@@ -93,7 +93,7 @@ class FormField:
 
 @dataclass(frozen=True)
 class FormSection:
-    """A group of fields under one heading."""
+    """A group of fields under one heading; `fold` is as in `SettingGroup`."""
 
     step: StepName
     title: str
@@ -101,6 +101,7 @@ class FormSection:
     advanced_fields: Sequence[FormField]
     is_visible_to_annotators: bool
     help_url: str
+    fold: str = ""
 
     @property
     def has_error_in_advanced(self) -> bool:
@@ -165,6 +166,7 @@ def build_form_sections(
             ],
             group.is_visible_to_annotators,
             group.help_url,
+            group.fold,
         )
         for group in FORM_FIELD_GROUPS
     ]

@@ -28,7 +28,8 @@ HELP_BY_SETTING = {
     "call_completed": "/admin/help/researchers/server-calls",
     "recruiting_title": "/admin/help/researchers/paying-people#links",
     "comment_on": "/admin/help/researchers/annotating#comments-and-flags",
-    "consent": "/admin/help/researchers/visit",
+    "consent": "/admin/help/researchers/visit#consent",
+    "questions": "/admin/help/researchers/visit",
     "open_link": "/admin/help/researchers/visit",
     "withdrawal": "/admin/help/researchers/personal-data",
     "update_law": "/admin/help/researchers/settings#how-answers-become-scores",
@@ -54,13 +55,20 @@ STEPS_IN_ORDER = tuple(STEP_TITLES)
 
 @dataclass(frozen=True)
 class SettingGroup:
-    """Fields of a step under one heading; the advanced ones are folded away."""
+    """Fields of a step under one heading; the advanced ones are folded away.
+
+    Attributes:
+        fold: Title of the part of the page that folds this group and its neighbours with the same title away. Empty:
+            the group is not folded.
+
+    """
 
     step: StepName
     title: str
     basic_settings: tuple[str, ...]
     advanced_settings: tuple[str, ...] = ()
     is_visible_to_annotators: bool = False
+    fold: str = ""
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -72,6 +80,7 @@ class SettingGroup:
 
 
 PAY_SECTION = "Pay"
+OTHER_PLATFORMS_FOLD = "Other platforms, and studies through their API"
 FORM_FIELD_GROUPS = (
     SettingGroup(
         "question",
@@ -89,15 +98,15 @@ FORM_FIELD_GROUPS = (
     ),
     SettingGroup(
         "visit",
-        "Before the first task",
-        ("consent", "questions", "training"),
-        ("quotas", "welcome", "qualification", "pass_percent", "qualification_tries"),
+        "Consent and people’s data",
+        ("study_controller", "study_contact", "study_purpose", "ethics_approval", "consent"),
+        ("identifiers_days", "free_text_days", "telemetry_days", "everything_days", "withdrawal"),
     ),
     SettingGroup(
         "visit",
-        "Who can take part",
-        ("open_link",),
-        ("passphrase", "open_platforms", "people_per_address", "exclude_campaigns", "only_campaigns"),
+        "Before the first task",
+        ("questions", "training"),
+        ("quotas", "welcome", "qualification", "pass_percent", "qualification_tries"),
     ),
     SettingGroup(
         "visit", PAY_SECTION, ("pay_per_hit", "currency", "minutes_per_hit"), ("pay",), is_visible_to_annotators=True
@@ -109,15 +118,15 @@ FORM_FIELD_GROUPS = (
         ("leave_early", "undo", "break_minutes", *RETURN_SETTING_NAMES[1:]),
         is_visible_to_annotators=True,
     ),
-    SettingGroup("visit", "Another platform", (), PANEL_SETTING_NAMES),
-    SettingGroup("visit", "Calls to the platform’s server", (), CALL_SETTING_NAMES),
-    SettingGroup("visit", "Study on a platform", (), STUDY_SETTING_NAMES),
     SettingGroup(
         "visit",
-        "People’s data",
-        ("withdrawal", "study_controller", "study_contact", "study_purpose", "ethics_approval"),
-        ("identifiers_days", "free_text_days", "telemetry_days", "everything_days"),
+        "Who can take part",
+        ("open_link",),
+        ("passphrase", "open_platforms", "people_per_address", "exclude_campaigns", "only_campaigns"),
     ),
+    SettingGroup("visit", "Another platform", (), PANEL_SETTING_NAMES, fold=OTHER_PLATFORMS_FOLD),
+    SettingGroup("visit", "Calls to the platform’s server", (), CALL_SETTING_NAMES, fold=OTHER_PLATFORMS_FOLD),
+    SettingGroup("visit", "Study on a platform", (), STUDY_SETTING_NAMES, fold=OTHER_PLATFORMS_FOLD),
     SettingGroup(
         "items",
         "How items are shown",

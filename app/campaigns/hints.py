@@ -205,8 +205,19 @@ def prior_hint(law: Law) -> str:
     return f"Enter {names} of the {family.name} posterior, separated by commas. Default: {default_numbers}."
 
 
+def repeat_items_hint_or_empty(design: type[Design]) -> str:
+    """Return how many people judge an item if people may judge it again; empty if answers compare items."""
+    if design.value_kind == "order":
+        return ""
+    return (
+        "If on, 10 judgments of an item may come from fewer than 10 people. If off, they come from 10 different people,"
+        " and a person who has seen all items gets no more."
+    )
+
+
 DESIGN_HINT_BY_SETTING: dict[str, Callable[[type[Design]], str]] = {
     "question": example_question_hint,
     "items_per_hit": items_per_hit_hint,
+    "repeat_items": repeat_items_hint_or_empty,
 }
 LAW_HINT_BY_SETTING: dict[str, Callable[[Law], str]] = {"gamma": gamma_hint_or_empty, "prior": prior_hint}

@@ -26,6 +26,7 @@ from app.errors import Refusal
 from app.goals.settings import hint_that_design_has_no_goal_or_empty
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty, reason_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import default_tolerance_cell_or_empty
+from app.quality.fitting_rules import UnfitRules
 from app.quality.rule_reach import sentences_on_check_counts_and_failures_needed
 from app.record.campaign import CampaignOnPage
 
@@ -209,16 +210,23 @@ def expected_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[
 async def load_item_notes_context(
     connection: AsyncConnection, campaign: CampaignOnPage, step: StepName
 ) -> dict[str, Any]:
-    """Return the template context with what a step says about the items: check counts, or a note on blocks.
+    """Return the template context with what a step says about items and rules: check counts, or a note on blocks.
 
     Check counts are for the step with `checks_percent`, if the campaign can have checks, and the note is for a draft.
+    Rules that can flag no one are named at both steps, once there are items.
     """
-    if step == STEP_BY_SETTING["tasks_per_block"] and campaign.status == "draft":
-        return {"block_note": await load_note_on_blocks_or_empty(connection, campaign, with_refusals=True)}
-    if step != STEP_BY_SETTING["checks_percent"] or reason_hits_cannot_show_checks_or_empty(campaign):
-        return {}
+    context: dict[str, Any] = {}
+    if step not in (STEP_BY_SETTING["tasks_per_block"], STEP_BY_SETTING["checks_percent"]):
+        return context
     check_counts = await count_checks_by_kind(connection, campaign.id)
-    return {
-        "check_summary": sentences_on_check_counts_and_failures_needed(campaign, campaign.item_count, check_counts),
-        "known_answers": await load_known_answers_offers(connection, campaign),
-    }
+    if campaign.item_count:
+        context["unfit_rules"] = UnfitRules.unfit_rules_or_none(campaign, campaign.item_count, check_counts)
+    if step == STEP_BY_SETTING["tasks_per_block"]:
+        if campaign.status == "draft":
+            context["block_note"] = await load_note_on_blocks_or_empty(connection, campaign, with_refusals=True)
+    elif not reason_hits_cannot_show_checks_or_empty(campaign):
+        context |= {
+            "check_summary": sentences_on_check_counts_and_failures_needed(campaign, campaign.item_count, check_counts),
+            "known_answers": await load_known_answers_offers(connection, campaign),
+        }
+    return context

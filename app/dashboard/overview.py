@@ -84,6 +84,7 @@ def figures_template_context(criterion: Criterion[Campaign], state: DashboardSta
         "law": criterion.law,
         "design": criterion.design,
         "unit": criterion.design.score_unit(criterion.law),
+        "end_labels": criterion.end_labels,
         "dashes": drawings.EARLY_CURVE_DASHES,
         "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
         "charts": charts.offered_chart_title_by_name(state.figures, item_count, is_ordered=criterion.design.is_ordered),

@@ -145,6 +145,15 @@ class Criterion(Generic[C_co]):
         return self.campaign.low_label if own_label is None else own_label
 
     @property
+    def end_labels(self: "Criterion[LabelledCampaign]") -> tuple[str, str] | None:
+        """Return the labels of both ends of its scale of points or ordered classes; None if it has no such scale."""
+        if self.design.value_kind == "points":
+            return self.low_label, self.high_label
+        return (
+            (self.design.classes[0], self.design.classes[-1]) if self.design.value_kind == "ordered_classes" else None
+        )
+
+    @property
     def middle_label(self: "Criterion[LabelledCampaign]") -> str | None:
         own_label = self.settings.get("middle_label") if self.settings else None
         return self.campaign.middle_label if own_label is None else own_label

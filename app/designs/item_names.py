@@ -66,7 +66,7 @@ def reported_item_number_or_refuse(form: Mapping[str, str], items: Sequence[int]
     number = item_number_of_page_name_or_none(form["broken"], items)
     if number is None:
         raise Invalid(
-            "This report is about an item that this set does not show. Nothing was stored.", code="item_not_shown"
+            "This report is about an item that this task does not show. Nothing was stored.", code="item_not_shown"
         )
     return number
 

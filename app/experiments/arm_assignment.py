@@ -40,7 +40,7 @@ async def load_arm_candidates_by_link(
     )
     if not arms:
         raise NotFound(
-            "There is no task at this address. Please check that the link is complete.", code="campaign_not_found"
+            "There is no study at this address. Please check that the link is complete.", code="campaign_not_found"
         )
     return arms
 

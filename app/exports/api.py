@@ -30,12 +30,12 @@ router = program_router(
 class DisplayedPosteriorSchema(BaseModel):
     """A posterior's numbers as pages and exported files show them."""
 
-    score: float = Field(description="In the reply's `unit`.")
+    score: float | None = Field(description="In the reply's `unit`; null, like its interval, without judgments.")
     standard_deviation: float | None = Field(
         description=("Standard error of the posterior; null for ratios, whose error is a factor.")
     )
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     mean: float | None = Field(description="In `unit_of_means`, as its error and both intervals.")
     standard_error: float | None
     calibrated_low_95: float | None

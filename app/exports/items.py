@@ -59,7 +59,8 @@ def has_alpha_beta_posterior(criterion: Criterion[Campaign]) -> bool:
 async def open_items_export_table(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export one row per item: id, shown, the uploaded columns, the posterior, the mean and the goal.
 
-    The posterior has its parameters, score, standard deviation and interval. The mean of the given values has its
+    The posterior has its parameters, score, standard deviation and interval; without judgments only its parameters,
+    those of the prior. The mean of the given values has its
     standard error and calibrated interval; the shrunken score and its interval are right for items chosen by their
     scores, too. All are in points, or in the other unit that pages show. If the posterior
     counts classes, the likeliest label and its share are added; if values have no order, there is no mean. If
@@ -153,7 +154,8 @@ class ItemRowFormatter:
         state = [numbers[name] for name in family.parameter_names]
         unit = design.score_unit(law)
         deviation = (np.sqrt(numbers["variance"]),) if unit.has_standard_errors else ()
-        shown = map(unit.shares_to_unit_values, (numbers["score"], *deviation, *posterior_interval_ends(family, state)))
+        known = (numbers["score"], *deviation, *posterior_interval_ends(family, state))
+        shown = (unit.shares_to_unit_values(np.where(numbers["judgments"] > 0, column, np.nan)) for column in known)
         names = [[criterion.name] * len(block.ids)] if criterion.name else []
         labels = (
             [likeliest_label_or_none_of_items(criterion, np.array(state), numbers["judgments"])]

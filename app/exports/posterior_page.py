@@ -29,7 +29,7 @@ class PosteriorEstimate:
 
     `state` holds the numbers that the update law keeps, and `a` and `b` are the first two of them. `label` is the
     likeliest one if classes are counted and one leads, else None. `as_shown` has the same numbers in the units of
-    pages and files.
+    pages and files; like these, it has no score of an item without judgments.
 
     The fields from `mean_score` on are `CALIBRATED_COLUMNS` and `SHRUNKEN_COLUMNS` of `calibrated_intervals`, None if
     unknown.
@@ -105,7 +105,7 @@ async def load_posterior_total_and_page(
     calibrated_cells = calibrated_intervals.mean_error_and_interval_rows(page_intervals)
     shrunken = calibrated_intervals.shrunken_columns(shrinkage.shrink_items([row.number for row in rows]))
     scores, variances = [row.score for row in rows], [row.variance for row in rows]
-    numbers = np.array([scores, variances, low, high])
+    numbers = np.where(judgments > 0, np.array([scores, variances, low, high]), np.nan)
     as_shown = posterior_number_dicts_in_units(criterion.design, criterion.law, numbers, page_intervals, shrunken)
     return total, [
         PosteriorEstimate(

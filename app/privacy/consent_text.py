@@ -10,6 +10,7 @@ from app.designs.campaign import Campaign
 BLANK_PATTERN = re.compile(r"\[[^\]\n]{1,80}\](?!\()")  # a blank of the template, but no link
 DAYS_PATTERN = re.compile(r"\b(\d{1,5})\s+days?\b", re.IGNORECASE)
 UNKNOWN = "[{}]"
+NO_FIXED_END = "no fixed end"
 STORED_PHRASE = (
     "your answers; when and how you gave them; your comments and your answers to questions about you; and your id on "
     "the platform you came from, or the name of your link"
@@ -34,7 +35,7 @@ class StudyFacts:
 
     @classmethod
     def from_campaign(cls, campaign: Campaign) -> Self:
-        pay = campaign.pay or (f"{campaign.pay_per_hit:g} {campaign.currency} a set" if campaign.pay_per_hit else "")
+        pay = campaign.pay or (f"{campaign.pay_per_hit:g} {campaign.currency} a task" if campaign.pay_per_hit else "")
         return cls(
             campaign.study_controller,
             campaign.study_contact,
@@ -53,7 +54,7 @@ class StudyFacts:
     def from_study_form(cls, form: Mapping[str, str]) -> Self:
         """Return the facts of a form that is being filled in. What is no number counts as empty."""
         value = {name: text.strip() for name, text in form.items()}.get
-        pay = f"{value('pay_per_hit')} {value('currency', '')} a set" if value("pay_per_hit") else ""
+        pay = f"{value('pay_per_hit')} {value('currency', '')} a task" if value("pay_per_hit") else ""
         return cls(
             value("study_controller", ""),
             value("study_contact", ""),
@@ -81,14 +82,13 @@ def draft_consent_text(facts: StudyFacts, max_days: int | None = None) -> str:
     contact = facts.contact or UNKNOWN.format("name and address")
     ethics = [f"- **Ethics approval:** {facts.ethics_approval}."] if facts.ethics_approval else []
     controller = facts.controller or UNKNOWN.format("institution")
-    purpose = facts.purpose or UNKNOWN.format("what you want to find out")
     return "\n".join(
         [
             "## About this study",
             "",
-            f"This study is run by {controller}. Your answers are used for this purpose: {purpose}.",
+            f"This study is run by {controller}. {sentence_on_purpose(facts.purpose)}",
             "",
-            f"- **Time:** about {facts.minutes or UNKNOWN.format('number')} minutes a set.",
+            f"- **Time:** about {facts.minutes or UNKNOWN.format('number')} minutes a task.",
             f"- **Pay:** {facts.pay or UNKNOWN.format('amount')}.",
             *ethics,
             f"- **What is stored:** {STORED_PHRASE}.",
@@ -103,6 +103,17 @@ def draft_consent_text(facts: StudyFacts, max_days: int | None = None) -> str:
     )
 
 
+def sentence_on_purpose(purpose: str) -> str:
+    """Return what the answers are used for, as a sentence: the purpose may be a question, a verb or a noun."""
+    purpose = purpose.strip().rstrip(".") or UNKNOWN.format("what you want to find out")
+    first_word = purpose.split()[0].lower()
+    if first_word == "to":
+        return f"We use your answers {purpose}."
+    if first_word in ("how", "what", "which", "whether", "why", "who", "when", "where", "[what"):
+        return f"We want to find out {purpose}."
+    return f"We use your answers for {purpose}."
+
+
 def storage_sentences(facts: StudyFacts, max_days: int | None) -> str:
     """Return how long each kind of data is kept, in sentences."""
     days_by_kind = {
@@ -110,10 +121,10 @@ def storage_sentences(facts: StudyFacts, max_days: int | None) -> str:
         "comments and answers to questions about you": smaller_day_count_or_none(facts.free_text_days, max_days),
         "how you answered (times, device)": smaller_day_count_or_none(facts.telemetry_days, max_days),
     }
-    kinds = [
-        f"{kind}: {'no fixed end' if days is None else f'{days} days after the study ends'}"
-        for kind, days in days_by_kind.items()
-    ]
+    kinds = [f"{kind}: {days} days after the study ends" for kind, days in days_by_kind.items() if days is not None]
+    endless = [kind for kind, days in days_by_kind.items() if days is None]
+    if endless:
+        kinds.append(f"{join_with_and(endless)}: {NO_FIXED_END}")
     answers = (
         "Your answers are kept without your name, for research."
         if facts.everything_days is None

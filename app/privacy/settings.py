@@ -32,7 +32,7 @@ class PrivacySettings(InputModel):
     )  # fmt: skip
     study_purpose: StudyLine = Field(
         default=Campaign.study_purpose, title="Purpose", json_schema_extra=EDITABLE,
-        description="For the consent text: what the answers are used for.",
+        description="For the consent text: “how polite requests are”, “research on politeness” or “to train a model”.",
     )  # fmt: skip
     ethics_approval: StudyLine = Field(
         default=Campaign.ethics_approval, title="Ethics approval", json_schema_extra=EDITABLE,

@@ -66,7 +66,7 @@ async def load_withdrawal_state_or_refuse(
     key = {"campaign": campaign.id, "assignment": assignment_id}
     annotator_id = (await connection.execute(FIND_ANNOTATOR_OF_ASSIGNMENT, key)).scalar_one_or_none()
     if annotator_id is None:
-        raise NotFound("This task no longer exists.", code="assignment_not_found")
+        raise NotFound("This study no longer exists.", code="assignment_not_found")
     parameters = {"campaign": campaign.id, "annotator": annotator_id, "rules": ["anonymise", "remove"]}
     row = (await connection.execute(FIND_EARLIER_ERASURE, parameters)).one_or_none()
     return WithdrawalState(annotator_id, None if row is None else Erasure.from_erasure_row(row))

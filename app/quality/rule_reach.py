@@ -97,14 +97,19 @@ async def load_reach_summary(connection: AsyncConnection, campaign: Campaign, *,
     """Return what the active rules can find, for the template `admin/_rule_reach.html`."""
     rows = await connection.execute(COUNT_CHECKS_BY_KIND, {"campaign": campaign.id})
     workload = largest_workload_of_one_annotator(campaign, item_count, {row.kind: row.items for row in rows})
+    by_rule = reach_of_active_rules_by_name(campaign, workload)
+    return ReachSummary(by_rule, sentence_on_checks_met_by_one_person_or_empty(workload))
+
+
+def reach_of_active_rules_by_name(campaign: Campaign, workload: AnnotatorWorkload) -> dict[str, RuleReach]:
+    """Return the reach of each active rule if one person does at most this work."""
     false_alarm_rate = campaign.false_alarms / 1000
-    by_rule = {
+    return {
         name: replace(
             rule_reach_in_campaign(choice.rule, campaign, workload, false_alarm_rate), title=choice.rule.title
         )
         for name, choice in active_rule_choices_by_name(campaign).items()
     }
-    return ReachSummary(by_rule, sentence_on_checks_met_by_one_person_or_empty(workload))
 
 
 def expected_check_count_or_none(workload: AnnotatorWorkload, kind: str) -> float | None:

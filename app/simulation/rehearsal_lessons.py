@@ -122,6 +122,7 @@ def sentences_on_lessons_of_rehearsal(campaign: Campaign, figures: RehearsalFigu
     lessons = [
         Lesson(sentence_on_work_done(campaign, figures), "/annotators", "Annotators", SEE_PEOPLE),
         Lesson(sentence_on_cost_of_people_or_empty(campaign, figures), "/plan", "Plan", SEE_CAMPAIGN),
+        Lesson(sentence_on_missing_checks_or_empty(campaign), "/items", "Items", SEE_CAMPAIGN),
         Lesson(sentence_on_correlation_with_truth_or_empty(figures), "/analysis", "Analysis", SEE_CAMPAIGN),
         Lesson(sentence_on_best_items_found_or_empty(figures), "#scores", "Scores", SEE_CAMPAIGN),
         Lesson(sentence_on_noticed_careless_annotators_or_empty(figures), "/checks", "Quality", SEE_PEOPLE),
@@ -147,6 +148,13 @@ def sentence_on_cost_of_people_or_empty(campaign: Campaign, figures: RehearsalFi
     amounts = campaign.pay_per_hit * figures.hits, campaign.pay_per_hit
     cost, pay = (format_money(amount, campaign.currency, ENGLISH) for amount in amounts)
     return f"With people, these tasks would cost {cost}, at {pay} each."
+
+
+def sentence_on_missing_checks_or_empty(campaign: Campaign) -> str:
+    """Return what checks would change, which simulated annotators do not get; empty if no HIT shows any."""
+    if not campaign.checks_percent:
+        return ""
+    return "Simulated annotators get no gold or attention items. People do, so they need more tasks than these."
 
 
 def sentence_on_correlation_with_truth_or_empty(figures: RehearsalFigures) -> str:
@@ -186,7 +194,7 @@ def most_urgent_advice_on_campaign_or_empty(campaign: Campaign, figures: Rehears
     """Return what to change first in the campaign; empty if nothing is wrong."""
     return (
         advice_on_missing_judgments_or_empty(campaign, figures)
-        or advice_on_quality_rules_or_empty(figures)
+        or advice_on_quality_rules_or_empty(campaign, figures)
         or advice_on_precision_or_empty(campaign, figures)
     )
 
@@ -205,10 +213,14 @@ def advice_on_missing_judgments_or_empty(campaign: Campaign, figures: RehearsalF
     return f"{missed}: plan for more annotators, or let each of them answer more tasks."
 
 
-def advice_on_quality_rules_or_empty(figures: RehearsalFigures) -> str:
+def advice_on_quality_rules_or_empty(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return how to change the rules; empty if they noticed all careless annotators and held no careful one."""
     if figures.careful_held:
         return "Careful annotators were held: make the rule that held them less strict, or let it only warn."
+    if figures.careless_noticed < figures.careless and campaign.checks_percent:
+        return (
+            "Not all careless annotators were noticed without gold items: add another rule, or more tasks per person."
+        )
     if figures.careless_noticed < figures.careless:
         return "Not all careless annotators were noticed: add gold items, or another rule about answers."
     return ""

@@ -94,6 +94,25 @@ async def test_a_score_is_the_same_number_of_points_on_pages_in_files_and_for_pr
     assert f'<td class="figure score">{score:.1f}</td>' in analysis
 
 
+async def test_an_item_without_judgments_has_no_score_in_files_and_for_programs_as_on_the_page(
+    engine, researcher, api_client
+):
+    campaign = await create_answered_campaign(engine, people=1, items=9)
+    items = await rows_of(api_client, campaign, "items")
+    (unjudged, *_) = [name for name, item in items.items() if item["judgments"] == "0"]
+    scored = ("mode", "standard_deviation", "low_95", "high_95")
+    assert [items[unjudged][name] for name in scored] == [""] * 4
+    assert items[unjudged]["alpha"] == "1.0"
+    lines = await rows_of(api_client, campaign, "items", "jsonl")
+    assert [lines[unjudged][name] for name in scored] == [None] * 4
+    posteriors = (await api_client.get(f"{API}/campaigns/{campaign.slug}/posteriors")).json()["posteriors"]
+    shown = {one["id"]: one["as_shown"] for one in posteriors}
+    assert [shown[unjudged][name] for name in ("score", "standard_deviation", "low", "high")] == [None] * 4
+    row = await row_on_the_page(researcher, campaign, unjudged.removeprefix("v"))
+    assert [row[name] for name in ("Score (mode)", "SD", "Posterior")] == [""] * 3
+    assert all(item["mode"] and shown[name]["score"] for name, item in items.items() if item["judgments"] != "0")
+
+
 async def test_the_program_that_reads_the_easl_file_finds_its_own_unit(engine, api_client):
     campaign = await create_answered_campaign(engine)
     item = (await rows_of(api_client, campaign, "items"))["v4"]

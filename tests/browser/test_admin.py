@@ -540,7 +540,7 @@ async def test_a_hit_follows_the_form_with_every_way_of_asking(enter: Enter, tas
     await expect(shown.get_by_text("about equal")).to_have_count(0)
     await shown.get_by_role("radio").first.check()
     await shown.get_by_role("button", name="Submit and next").click()
-    await expect(shown.get_by_text("1 set done")).to_be_visible()  # checked with the settings as the form has them
+    await expect(shown.get_by_text("1 task done")).to_be_visible()  # checked with the settings as the form has them
     page.on("dialog", lambda dialog: dialog.accept())
     await page.go_back()
     await page.wait_for_url("**/admin")  # the frame left nothing to go back through

@@ -24,7 +24,7 @@ async def test_the_baseline_is_in_every_hit_and_not_marked(task: Any, visit: Any
         await page.keyboard.press("ArrowLeft")
         await page.keyboard.press("Enter")
         if done == 1:
-            await expect(page.locator(".progress")).to_have_text("1 set done")
+            await expect(page.locator(".progress")).to_have_text("1 task done")
     await expect(page.get_by_role("heading", name="All done")).to_be_visible()
     assert others == {"abide", "make"}
     assert [len(response.items) for response in await campaign.responses()] == [2, 2]

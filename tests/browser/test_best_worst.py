@@ -64,13 +64,13 @@ async def test_by_keyboard_alone(task: Any, visit: Any) -> None:
     await page.keyboard.press("?")
     await expect(page.get_by_text("this one is least")).to_be_visible()
     await page.keyboard.press("Control+Enter")
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     second = await item_texts(page)
     await page.keyboard.press("Tab")
     for key in ("Space", "Tab", "ArrowUp"):
         await page.keyboard.press(key)
     await page.keyboard.press("Enter")
-    await expect(page.locator(".progress")).to_have_text("2 sets done")
+    await expect(page.locator(".progress")).to_have_text("2 tasks done")
     assert await campaign.scores() == [places(first[1], first[2], first), places(second[0], second[-1], second)]
 
 

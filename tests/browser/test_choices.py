@@ -131,7 +131,7 @@ async def test_a_label_is_chosen_by_its_letter_and_can_be_changed_until_it_is_se
     await page.keyboard.press("x")
     assert await violations(page) == ""
     await page.keyboard.press("Enter")
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     (second,) = await texts(page)
     await row(page, second).get_by_text("a financial institution").click()
     await press_submit(page)

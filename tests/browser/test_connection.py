@@ -67,7 +67,7 @@ async def test_a_connection_lost_in_mid_submit_costs_nothing(page: Page, campaig
     await expect_scores(page, [71, 93, 17, 4, 41])
     await page.unroute_all()
     await page.get_by_role("button", name="Try now").click()
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     await expect(page.get_by_text("Your answer had been stored already.")).to_have_count(int(after_arrival))
     assert len(sent) == 1
     assert await campaign.scores() == [dict(zip(order, [71, 93, 17, 4, 41], strict=True))]
@@ -80,7 +80,7 @@ async def test_an_answer_is_sent_by_itself_when_the_connection_returns(page: Pag
     await page.locator(SUBMIT).click()
     await expect(page.locator(".status")).to_contain_text(KEPT)
     await page.context.set_offline(offline=False)
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     assert len(await campaign.responses()) == 1
 
 
@@ -101,7 +101,7 @@ async def test_an_answer_is_tried_again_after_a_while(page: Page, campaign: Any)
     for wait_ms, cause in zip((1000, 2000, 4000, 8000, 15_000), causes, strict=False):
         await expect(page.locator(".status")).to_contain_text(f"{cause} {KEPT}")
         await page.clock.fast_forward(wait_ms)
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     assert len(await campaign.responses()) == 1
 
 
@@ -120,7 +120,7 @@ async def test_an_answer_that_is_being_sent_cannot_be_changed(page: Page, campai
 async def test_a_double_click_on_submit_counts_once(page: Page, campaign: Any) -> None:
     await score_all(page, [71, 93, 17, 4, 41])
     await page.locator(SUBMIT).dblclick()
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     assert len(await campaign.responses()) == 1
 
 
@@ -186,7 +186,7 @@ async def test_a_page_works_where_storage_is_blocked(page: Page) -> None:
     await wait_for_hit(page)
     await score_all(page, [71, 93, 17, 4, 41])
     await press_submit(page)
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
 
 
 async def test_leaving_the_page_saves_the_draft(page: Page, campaign: Any, visit: Any) -> None:
@@ -257,7 +257,7 @@ async def test_someone_who_waits_without_a_connection_is_told(page: Page, task: 
     ("change", "heading"),
     [
         ("status = 'paused'", "Paused"),
-        ("hits_per_annotator = 1", "You have done all your sets"),
+        ("hits_per_annotator = 1", "You have done all your tasks"),
         ("status = 'finished'", "All done"),
     ],
 )
@@ -274,12 +274,12 @@ async def test_who_has_seen_everything_is_told_that_nothing_is_left_for_them(pag
     await score_all(page, [1, 2])
     await press_submit(page)
     await expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
-    await expect(page.get_by_text("You answered 1 set.")).to_be_visible()
+    await expect(page.get_by_text("You answered 1 task.")).to_be_visible()
 
 
 async def test_a_damaged_link_is_explained(visit: Any, origin: str) -> None:
     page = (await visit()).page
     await page.goto(f"{origin}/link/nothing-here")
     await expect(page.get_by_role("heading")).to_have_text(
-        "There is no task at this address. Please check that the link is complete."
+        "There is no study at this address. Please check that the link is complete."
     )

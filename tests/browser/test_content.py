@@ -88,7 +88,7 @@ async def test_without_a_script_enter_submits_and_does_not_report(files, plain):
     await page.press("Tell the researcher that this does not load")
     assert "Thank you, that is reported." in page.text
     await page.enter(page.numbers()[-1])
-    assert page.texts("progress") == ["1 set done"]
+    assert page.texts("progress") == ["1 task done"]
     assert len(await campaign.rows("SELECT 1 FROM media_reports WHERE campaign_id = :campaign")) == 1
 
 

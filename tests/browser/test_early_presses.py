@@ -28,7 +28,7 @@ async def after_the_moment(page: Page) -> None:
 
 
 async def sets_done(page: Page, count: int) -> None:
-    await expect(page.locator(".progress")).to_have_text(re.compile(f"^{count} sets? done"))
+    await expect(page.locator(".progress")).to_have_text(re.compile(f"^{count} tasks? done"))
 
 
 async def choose(page: Page, way: str) -> None:

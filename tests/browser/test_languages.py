@@ -21,7 +21,7 @@ async def sticks_out(page: Page) -> bool:
 
 @pytest.mark.parametrize(
     ("reader", "done"),
-    [(ARABIC, "أنجزت كل مجموعاتك"), (GERMAN, "Sie haben alle Ihre Sets erledigt")],
+    [(ARABIC, "أنجزت كل مهامك"), (GERMAN, "Sie haben alle Ihre Aufgaben erledigt")],
     ids=["arabic", "german"],
 )
 async def test_a_set_is_scored_by_keyboard(task: Any, visit: Any, reader: dict[str, str], done: str) -> None:
@@ -76,7 +76,7 @@ async def test_a_set_is_answered_in_german_without_scripts(task: Any, plain: Any
     for field in page.numbers():
         page.fill(field, "7")
     await page.press("Absenden und weiter")
-    assert page.texts("progress") == ["1 von 2 Sets erledigt"]
+    assert page.texts("progress") == ["1 von 2 Aufgaben erledigt"]
 
 
 async def test_another_language_is_chosen_in_the_middle_of_a_set_and_nothing_entered_is_lost(

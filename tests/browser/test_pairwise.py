@@ -53,14 +53,14 @@ async def test_by_keyboard_alone(task: Any, visit: Any) -> None:
     await expect(page.get_by_role("radio", name="A", exact=True)).to_be_checked()
     assert await violations(page) == ""
     await page.keyboard.press("Enter")
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     second = await sides(page)
     await page.keyboard.press("ArrowDown")
     await expect(page.get_by_role("radio", name="about equal")).to_be_checked()
     await page.keyboard.press("?")
     await expect(page.locator(".keys dl")).to_be_visible()
     await page.keyboard.press("Control+Enter")
-    await expect(page.locator(".progress")).to_have_text("2 sets done")
+    await expect(page.locator(".progress")).to_have_text("2 tasks done")
     third = await sides(page)
     await page.keyboard.press("ArrowRight")
     await page.keyboard.press("Enter")
@@ -127,7 +127,7 @@ async def test_a_press_on_a_text_chooses_nothing_and_moves_nothing(task: Any, vi
     await expect(page.get_by_role("radio", checked=True)).to_have_count(0)
     assert await campaign.responses() == []
     await page.keyboard.press("ArrowRight")  # also with the focus on a text
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -232,7 +232,7 @@ async def test_by_touch_on_a_phone_one_above_the_other_with_the_buttons_at_the_b
     assert await violations(page) == ""
     await page.get_by_role("radio", name="B", exact=True).tap()
     await page.locator(SUBMIT).tap()
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     assert await places(campaign) == [[(first[0], 2.0), (first[1], 1.0)]]
     assert (await campaign.responses())[0].input_kinds == ["touch", "touch"]
 
@@ -262,7 +262,7 @@ async def test_long_texts_on_a_phone_are_tabs_that_keep_their_place(task: Any, v
     await page.get_by_role("radio", name="B", exact=True).tap()
     await expect(page.locator(".side-tabs [data-chosen]")).to_have_text("B")
     await page.locator(SUBMIT).tap()
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     assert await places(campaign) == [[(first[0], 2.0), (first[1], 1.0)]]
 
 
@@ -290,7 +290,7 @@ async def test_without_scripts(task: Any, plain: Any) -> None:
     assert await page.press("Submit") == ["preferred"]  # the browser asks for a choice
     page.check("A")
     assert await page.press("Submit") == []
-    assert page.texts("progress") == ["1 set done"]
+    assert page.texts("progress") == ["1 task done"]
     assert await places(campaign) == [[(first[0], 1.0), (first[1], 2.0)]]
 
 
@@ -301,7 +301,7 @@ async def test_a_choice_submits_at_once_and_the_next_page_leads_back_to_it(task:
     await open_hit(page, campaign.prolific())
     first = await sides(page)
     await page.keyboard.press("ArrowRight")
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     await page.get_by_role("button", name="Change my last answers").click()
     await expect(page.get_by_role("radio", name="B", exact=True)).to_be_checked()
     assert await sides(page) == first
@@ -312,7 +312,7 @@ async def test_a_choice_submits_at_once_and_the_next_page_leads_back_to_it(task:
     second = await sides(page)
     # Not `check`: it looks at the radio again after the press, and presses the next page's if that has come by then.
     await page.get_by_role("radio", name="A", exact=True).click()
-    await expect(page.locator(".progress")).to_have_text("2 sets done")
+    await expect(page.locator(".progress")).to_have_text("2 tasks done")
     assert await places(campaign) == [
         [(first[0], 2), (first[1], 1)],
         [(first[0], 1), (first[1], 1)],

@@ -32,7 +32,7 @@ async def test_a_campaign_without_javascript(task: Any, page: Page) -> None:
     await expect(page.locator(".strip, .steps, .tools").filter(visible=True)).to_have_count(0)
     await fill(page, [71, 93, 17, 4, 71])
     await page.get_by_role("button", name="Submit and next").click()
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     assert not set(first) & set(await item_texts(page))
     await fill(page, [1, 2, 3, 4, 5])
     await page.get_by_role("button", name="Submit", exact=True).click()

@@ -103,7 +103,7 @@ async def test_an_mturk_worker_who_answered_nothing_is_not_handed_in(task: Any, 
     await page.goto(crowd.frame(campaign.mturk(crowd)))
     frame = page.frame(name="task")
     assert frame
-    await expect(frame.get_by_text("Please return the task on Mechanical Turk.")).to_be_visible()
+    await expect(frame.get_by_text("Please return the study on Mechanical Turk.")).to_be_visible()
     assert crowd.posted == []
 
 
@@ -124,7 +124,7 @@ async def returned(visit: Any) -> Page:
 async def test_prolific_there_and_back_once_the_code_is_kept(task: Any, returned: Page) -> None:
     campaign = await task(hits_per_annotator=1, prolific_completion_code="C0DE")
     await returned.goto(campaign.prolific())
-    await expect(returned.locator(".progress")).to_have_text("0 of 1 set done")
+    await expect(returned.locator(".progress")).to_have_text("0 of 1 task done")
     await expect(returned.get_by_text("Think of all texts you read.")).to_be_visible()
     await score_all(returned, [71, 93, 17, 4, 41])
     await press_submit(returned)
@@ -155,7 +155,7 @@ async def test_a_visitor_by_link_is_thanked(task: Any, visit: Any) -> None:
     await expect(page.get_by_role("button", name="Submit", exact=True)).to_be_visible()
     await score_all(page, [71, 93, 17, 4, 41])
     await press_submit(page)
-    await expect(page.get_by_text("Thank you. You answered 1 set.")).to_be_visible()
+    await expect(page.get_by_text("Thank you. You answered 1 task.")).to_be_visible()
     await expect(page.get_by_text("You can close this page.")).to_be_visible()
 
 

@@ -49,7 +49,7 @@ async def test_items_that_come_alone_are_rated_by_mouse(campaign: Any, visit: An
     await click_at(page, 0, 60)
     assert await violations(page) == ""
     await press_submit(page)
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     await expect_scores(page, [None])
     await click_at(page, 0, 50)
     await press_submit(page)  # one score is not "all the same"
@@ -70,7 +70,7 @@ async def test_items_that_come_alone_are_rated_by_keyboard(campaign: Any, visit:
     await page.keyboard.press("Escape")
     for key in ("7", "2", "Control+Enter"):
         await page.keyboard.press(key)
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     await expect(page.locator("#question")).to_be_focused()
     for key in ("Tab", "End", "ArrowLeft", "Control+Enter"):
         await page.keyboard.press(key)

@@ -37,12 +37,12 @@ async def test_a_draft_keeps_what_was_said_over_a_reload(task: Any, visit: Any, 
     await open_hit(page, campaign.prolific())
     await page.locator(".remarks > summary").click()
     async with page.expect_response(lambda reply: reply.request.method == "PUT"):
-        await page.get_by_label("Comment on the whole set").fill("It's <b>alike</b>")
+        await page.get_by_label("Comment on the whole task").fill("It's <b>alike</b>")
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.evaluate("sessionStorage.clear()")
     await page.reload()
     await wait_for_hit(page)
-    await expect(page.get_by_label("Comment on the whole set")).to_have_value("It's <b>alike</b>")
+    await expect(page.get_by_label("Comment on the whole task")).to_have_value("It's <b>alike</b>")
     assert await violations(page) == ""
 
 
@@ -55,7 +55,7 @@ async def test_without_scripts(task: Any, plain: Any) -> None:
     page.select(page.all("select")[-1], "something is wrong")
     page.fill("Comment on item 1", "one\ntwo")
     assert await page.press("Submit") == []
-    assert page.texts("progress") == ["1 set done"]
+    assert page.texts("progress") == ["1 task done"]
     (stored,) = await campaign.responses()
     assert stored.extra == {"remarks": {str(stored.items[0]): {"comment": "one\ntwo"}, "hit": {"flag": ""}}}
 
@@ -67,7 +67,7 @@ async def test_a_choice_that_would_submit_waits_for_who_is_about_to_say_somethin
     await page.locator(".remarks > summary").click()
     await page.locator(".choice input").first.click()
     await expect(page.locator(".side[data-chosen]")).to_have_count(1)
-    await page.get_by_label("Comment on the whole set").fill("Nearly the same.")
+    await page.get_by_label("Comment on the whole task").fill("Nearly the same.")
     await press_submit(page)
     (stored,) = await campaign.responses()
     assert stored.extra == {"remarks": {"hit": {"comment": "Nearly the same."}}}

@@ -19,7 +19,7 @@ async def test_what_stands_beside_the_work_is_quiet_and_the_end_says_what_was_ea
     await score_all(page, [71, 93, 17, 4, 41])
     await press_submit(page)
     await wait_for_hit(page)
-    await expect(page.locator(".progress")).to_have_text("1 of 2 sets done · about 2 min left · $0.35 earned")
+    await expect(page.locator(".progress")).to_have_text("1 of 2 tasks done · about 2 min left · $0.35 earned")
     folder = os.environ.get("EASEL_PICTURES")  # to look at
     for name in ("work", "end"):
         async for width in each_width(page, 1280, 320):

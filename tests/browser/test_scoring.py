@@ -51,11 +51,11 @@ async def test_a_campaign_by_mouse_to_the_end(task: Any, visit: Any) -> None:
     await score_all(page, [71, 93, 17, 4, 41])
     await expect_ranks(page, ["2nd", "1st", "4th", "5th", "3rd"])
     await press_submit(page)
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     await score_all(page, [10, 20, 30, 40, 50])
     await press_submit(page)
     await expect(page.get_by_role("heading", name="All done")).to_be_visible()
-    await expect(page.get_by_text("You answered 2 sets.")).to_be_visible()
+    await expect(page.get_by_text("You answered 2 tasks.")).to_be_visible()
     response, _ = await campaign.responses()
     assert (await campaign.scores())[0] == dict(zip(first, [71, 93, 17, 4, 41], strict=True))
     assert (response.source, response.viewport) == ("page", "1280x900")
@@ -90,7 +90,7 @@ async def test_the_next_hit_is_announced_and_starts_at_the_top(page: Page) -> No
     await score_all(page, [1, 2, 3, 4, 5])
     await press_submit(page)
     await expect(page.locator("#question")).to_be_focused()
-    await expect(page.locator("#announcer")).to_have_text("Saved. Next set. 1 set done")
+    await expect(page.locator("#announcer")).to_have_text("Saved. Next task. 1 task done")
     assert await page.evaluate("scrollY") == 0
     await expect_scores(page, [None] * 5)
 
@@ -158,7 +158,7 @@ async def test_an_announced_sentence_ends_once_and_is_gone_with_its_set(task: An
         ".observe(document.getElementById('announcer'), { childList: true })"
     )
     await press_submit(page)
-    await expect(page.locator("#announcer")).to_have_text("Saved. Next set. 1 set done")
+    await expect(page.locator("#announcer")).to_have_text("Saved. Next task. 1 task done")
     assert await page.evaluate("heard[0]") == ""
 
 
@@ -340,7 +340,7 @@ async def test_equal_scores_are_asked_about_once(page: Page) -> None:
     await expect(page.locator(".status")).to_contain_text("All five have the same score. If you mean it, submit again.")
     await expect(page.locator(SUBMIT)).to_have_text("Submit all equal")
     await press_submit(page)
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
 
 
 async def test_the_question_mark_shows_the_keys(page: Page) -> None:

@@ -99,7 +99,7 @@ async def test_saying_no_by_keyboard_ends_kindly(page: Page, task: Any) -> None:
 async def test_an_example_can_be_looked_at_and_stores_nothing(page: Page, task: Any) -> None:
     campaign = await task(welcome=True)
     await page.goto(campaign.link)
-    await page.get_by_text("What a set looks like").press("Enter")
+    await page.get_by_text("What a task looks like").press("Enter")
     await expect(page.locator(".example .row").first).to_be_visible()
     await is_good(page, "example")
     await expect(page.locator(".example input:enabled")).to_have_count(0)
@@ -175,17 +175,17 @@ always,90,
 async def test_training_and_qualification_by_keyboard(page: Page, task: Any) -> None:
     campaign = await task(items_per_hit=2, training=TABLE, qualification=TABLE)
     await page.goto(campaign.prolific())
-    await expect(page.get_by_text("Training, set 1 of 1.")).to_be_visible()
+    await expect(page.get_by_text("Training, task 1 of 1.")).to_be_visible()
     await is_good(page, "training")
     wrong, right = "✗ Not as expected", "✓ As expected"  # said by words and a sign, not by a colour alone
-    for scores, button, verdict in ((("90", "10"), "Try this set again", wrong), (("10", "90"), "Continue", right)):
+    for scores, button, verdict in ((("90", "10"), "Try this task again", wrong), (("10", "90"), "Continue", right)):
         await answer(page, scores)
         await page.get_by_role("button", name="Check").press("Enter")
         await expect(page.get_by_role("button", name=button)).to_be_visible()
         await expect(page.locator(".explained-item .verdict")).to_have_text([verdict] * 2)
         await is_good(page, f"explained-{button.split()[0]}")
         await page.get_by_role("button", name=button).press("Enter")
-    await expect(page.get_by_text("A short test, set 1 of 1.")).to_be_visible()
+    await expect(page.get_by_text("A short test, task 1 of 1.")).to_be_visible()
     await answer(page, ("10", "90"))
     await page.get_by_role("button", name="Next").press("Enter")
     await expect(page.get_by_role("button", name="Submit and next")).to_be_visible()

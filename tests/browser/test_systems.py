@@ -56,7 +56,7 @@ async def test_outputs_stand_below_source_and_reference_each_once(campaign: Any,
     for row, text in enumerate(first):
         await sliders(page).nth(row).press("8" if text.startswith("same") else "2")
     await page.keyboard.press("Enter")
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     (stored,) = await campaign.responses()
     scores = dict(zip(stored.items, stored.scores, strict=True))
     assert scores[0] == scores[1] > scores[2]
@@ -71,7 +71,7 @@ async def test_outputs_are_answered_without_javascript(campaign: Any, plain: Any
     for field in page.numbers():
         page.fill(field, "40")
     assert await page.press("Submit") == []
-    assert page.texts("progress") == ["1 set done"]
+    assert page.texts("progress") == ["1 task done"]
     (stored,) = await campaign.responses()
     assert stored.scores == [40.0] * 3
 

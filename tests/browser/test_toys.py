@@ -44,7 +44,7 @@ async def test_its_answers_are_sent_and_its_drafts_are_kept(smileys, visit):
     for item, face in (("verb 1", "sad"), ("verb 2", "so so")):
         await page.get_by_role("group", name=item).get_by_label(face).check()
     await page.keyboard.press("Enter")
-    await expect(page.get_by_text("1 set done")).to_be_visible()
+    await expect(page.get_by_text("1 task done")).to_be_visible()
     await expect(page.get_by_role("group", name="verb 3")).to_be_visible()
     ((items, faces, source),) = await fetch_rows(smileys.engine, "SELECT items, values, source FROM responses")
     assert dict(zip(items, faces, strict=True)) == {0: 2.0, 1: 0.0, 2: 1.0}
@@ -57,7 +57,7 @@ async def test_it_works_without_scripts(smileys, plain):
     for item, face in (("verb 0", "sad"), ("verb 1", "so so"), ("verb 2", "happy")):
         page.check(face, page.group(item))
     assert await page.press("Submit and next") == []
-    assert "1 set done" in page.text
+    assert "1 task done" in page.text
     ((items, faces, source),) = await fetch_rows(smileys.engine, "SELECT items, values, source FROM responses")
     assert dict(zip(items, faces, strict=True)) == {0: 0.0, 1: 1.0, 2: 2.0}
     assert source == "form"

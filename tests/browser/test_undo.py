@@ -23,7 +23,7 @@ async def test_the_last_set_comes_back_as_it_was_filled_in_and_the_newer_scores_
     await expect(page.get_by_role("button", name=CHANGE)).to_have_count(0)
     await page.get_by_role("slider").first.press("ArrowUp")
     await page.locator(SUBMIT).click()
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     await expect(page.get_by_text("These are the answers")).to_have_count(0)
     assert await item_texts(page) == following
     assert [list(said.values()) for said in await campaign.scores()] == [[71, 93, 17, 4, 41], [72, 93, 17, 4, 41]]

@@ -153,7 +153,7 @@ async def test_without_scripts(task: Any, visit: Any, design: str) -> None:
         for place in (1, 2, 3):
             await mark(page, place, "cannot be judged")
         await page.locator(".primary").click()
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.locator(".progress")).to_have_text("1 task done")
     (stored,) = await campaign.responses()
     assert all(map(math.isnan, stored.scores))
 

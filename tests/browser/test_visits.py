@@ -71,7 +71,7 @@ async def test_who_has_done_all_their_sets_is_told_so_again(page: Page, campaign
     await press_submit(page)
     await page.goto(campaign.link)
     await page.get_by_role("link", name=CONTINUE).click()
-    await expect(page.get_by_role("heading", name="You have done all your sets")).to_be_visible()
+    await expect(page.get_by_role("heading", name="You have done all your tasks")).to_be_visible()
 
 
 async def test_a_place_of_another_task_or_browser_or_of_long_ago_is_not_offered(

@@ -98,7 +98,7 @@ async def test_the_welcome_page_shows_no_item_that_may_be_of_another_list(engine
     lists = await create_campaign_with_conditions(engine, contents=6, welcome=True, **LISTS)
     blocks = await create_campaign_with_conditions(engine, name="Blocks", contents=6, welcome=True, **BLOCKS)
     pages = [(await client.get(f"/link/{campaign.link_key}")).text for campaign in (lists, blocks)]
-    assert ["What a set looks like" in page for page in pages] == [False, True]
+    assert ["What a task looks like" in page for page in pages] == [False, True]
 
 
 async def test_the_welcome_page_shows_only_items_that_are_for_everyone_and_not_retired(engine):

@@ -34,9 +34,9 @@ def test_without_minutes_or_in_another_currency_nothing_is_compared():
 async def test_annotators_read_the_amount_or_the_researchers_own_words(engine, client):
     campaign = await create_running_campaign(engine, pay_per_hit=0.25, currency="GBP", minutes_per_hit=1.5)
     page = (await client.get(f"/link/{campaign.link_key}")).text
-    assert '<p class="effort">about 1.5 min a set · <span dir="auto">£0.25 per set</span></p>' in page
+    assert '<p class="effort">about 1.5 min a task · <span dir="auto">£0.25 per task</span></p>' in page
     german = (await client.get(f"/link/{campaign.link_key}?lang=de")).text
-    assert "0,25\xa0£ pro Set" in german
+    assert "0,25\xa0£ pro Aufgabe" in german
     other = await create_running_campaign(engine, name="Nouns", pay_per_hit=0.25, pay="1 credit")
     page = (await client.get(f"/link/{other.link_key}")).text
     assert '<span dir="auto">1 credit</span>' in page

@@ -128,7 +128,7 @@ async def test_every_criterion_is_tried_and_what_is_wrong_names_it(engine, resea
     assert "fluency: The score of item" in refused
     assert (refused.count('value="5"'), refused.count('value="101"')) == (5, 1)
     second = (await researcher.post(address, data=fields)).text
-    assert "1 set done" in second
+    assert "1 task done" in second
 
 
 @pytest.mark.parametrize("shown", ["in turn", "grid"])

@@ -305,6 +305,7 @@ async def test_what_is_left_to_do_for_a_draft_is_on_each_of_its_pages(researcher
     for part in parts:
         assert "To do: </span>" in (page := (await researcher.get(f"{address}{part}")).text), part
         assert page.count('class="done"') == 1, part
+        assert f'Any time: </span><a href="{address}/preview">Preview as participant</a>' in page  # never done
     await upload(researcher, address)
     for part in parts:
         assert (await researcher.get(f"{address}{part}")).text.count('class="done"') == 2, part

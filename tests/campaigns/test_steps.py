@@ -203,3 +203,17 @@ async def test_after_a_launch_a_step_saves_what_can_change_and_refuses_a_stale_f
     assert stale.status_code == 409
     assert re.search(r'id="lease_minutes"[^>]* value="45"', stale.text)
     assert await fetch_rows(engine, "SELECT judgments_per_item, lease_minutes FROM campaigns") == [(6, 30)]
+
+
+async def test_how_much_says_that_fewer_people_may_give_all_judgments_of_an_item_if_it_is_shown_again(
+    researcher, engine, subtests
+):
+    sentence = "10 judgments of an item may come from fewer than 10 people."
+    for design, says_it in (("slider", True), ("rating", True), ("categories", True), ("pairwise", False)):
+        with subtests.test(design=design):
+            labels = {"design_settings": {"labels": ["yes", "no"]}} if design == "categories" else {}
+            campaign = await create_draft(engine, name=design, design=design, items_per_hit=None, **labels)
+            html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/how-much")).text
+            hint = html.partition('id="repeat_items-hint"')[2].partition("</p>")[0]
+            shown = "".join(re.findall(r"<span(?! [^>]*hidden)[^>]*>(.*?)</span>", hint))
+            assert (sentence in shown) == says_it

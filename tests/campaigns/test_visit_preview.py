@@ -123,7 +123,7 @@ async def test_a_walk_from_welcome_to_thanks_checks_each_step_and_leaves_no_row(
         page = await send(researcher, address, page, **dict.fromkeys(names, "5"))
         assert title_of(page) == ("step 6 of 7: Task 2" if number == 2 else "step 7 of 7: Thanks")
         assert "&#34;values&#34;" in page
-    assert "Thank you. You answered 2 sets." in page
+    assert "Thank you. You answered 2 tasks." in page
     assert await count_all_rows(engine) == before
 
 

@@ -18,7 +18,7 @@ from tests.chaos.history import History, SentAnswer
 
 PATIENCE_SECONDS = 8  # a browser would wait longer; a program may not
 OVER = ("all_done", "stopped")
-SAVED = "Saved. Next set."
+SAVED = "Saved. Next task."
 CANNOT_BE_JUDGED = ""  # the reason where none is asked for
 
 

@@ -87,3 +87,22 @@ async def test_the_analysis_begins_with_the_method_that_is_usual_for_the_design(
         address = f"/admin/campaigns/{campaign.slug}/analysis/scores"
         html = (await researcher.get(address, headers={"X-Easel": "fetch"})).text
         assert re.findall(r'<option value="([^"]+)" selected', html) == pair
+
+
+async def test_the_axis_of_scores_has_the_labels_that_annotators_saw_at_its_ends(engine, researcher):
+    rude = {"design": "ordinal", "design_settings": {"labels": ["very rude", "so so", "very polite"]}, "items": 6}
+    pages = {}
+    for name, settings in (
+        ("points", {"low_label": "very sad", "high_label": "very glad"}),
+        ("labels", rude),
+        ("order", {"design": "ranking", "items_per_hit": 3}),
+        ("other unit", {"update_law": "trueskill", "low_label": "very sad"}),
+    ):
+        campaign = await create_running_campaign(engine, **settings)
+        pages[name] = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text.partition('id="scores"')[2]
+    assert "from 0 (very sad) to 100 (very glad), with 95 % intervals" in pages["points"]
+    assert "from 0 (very rude) to 100 (very polite), with 95 % intervals" in pages["labels"]
+    assert re.findall(r'<line class="axis" x1="([\d.]+)%"[^>]*y1="14"', pages["labels"]) == ["0.0", "50.0", "100.0"]
+    assert 'title="very polite">very polite</span>' in pages["labels"]
+    assert '<span class="ends"' not in pages["order"]
+    assert "very sad" not in pages["other unit"]

@@ -112,7 +112,7 @@ async def test_a_page_asks_takes_and_shows_it(app, client, researcher):
     for wrong, said in (({}, "Nothing was chosen yet."), ({"preferred": "99"}, "not in this HIT")):
         assert said in (await client.post(started.url.path, data=fields | wrong)).text
     answered = await client.post(started.url.path, data=fields | {"preferred": left})
-    assert "1 set done" in answered.text
+    assert "1 task done" in answered.text
     again = await client.post(started.url.path, data=fields | {"preferred": "tie"})
     assert "had been stored already" in again.text
     ((items, places),) = await fetch_rows(app.state.database, "SELECT items, values FROM responses")

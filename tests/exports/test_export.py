@@ -64,8 +64,7 @@ async def test_items_carry_their_columns_and_posterior(engine):
     # Beta(1.7, 1.3) by numerical integration of its density
     assert [low, high] == pytest.approx([9.30304, 96.36549], abs=1e-4)
     assert rows[0][11:] == ["1", "70.0", *[""] * 6]  # nobody else has judged it
-    # untouched: flat from 0 to 100 points
-    assert list(map(float, rows[1][5:12])) == pytest.approx([1, 1, 50, 100 / 12**0.5, 2.5, 97.5, 0])
+    assert rows[1][5:12] == ["1.0", "1.0", "", "", "", "", "0"]  # the prior, and no score: nobody has judged it
     assert rows[1][12:] == [""] * 7
 
 

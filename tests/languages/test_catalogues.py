@@ -105,9 +105,9 @@ def test_a_message_is_english_as_it_stands_and_other_languages_fill_in_its_value
 def test_numbers_and_plurals_are_those_of_the_language():
     assert format_localized_number(1234.5, "de") == "1.234,5"
     assert format_localized_number(1234.5, "en") == "1,234.5"
-    sets = "%(num)s set done", "%(num)s sets done"
-    assert [translate_plural("de", *sets, count) for count in (1, 2)] == ["1 Set erledigt", "2 Sets erledigt"]
-    assert translate_plural("en", *sets, 1234) == "1,234 sets done"
+    sets = "%(num)s task done", "%(num)s tasks done"
+    assert [translate_plural("de", *sets, count) for count in (1, 2)] == ["1 Aufgabe erledigt", "2 Aufgaben erledigt"]
+    assert translate_plural("en", *sets, 1234) == "1,234 tasks done"
 
 
 def test_a_refusal_speaks_for_itself_in_english_and_by_its_code_elsewhere():

@@ -74,7 +74,7 @@ async def test_nothing_on_a_hit_is_left_in_english(client, engine, design):
 async def test_numbers_of_sets_are_counted_in_the_language(client, engine):
     campaign = await create_running_campaign(engine, language="de", hits_per_annotator=1500)
     page = (await client.post(f"/link/{campaign.link_key}", follow_redirects=True)).text
-    assert "0 von 1.500 Sets erledigt" in page
+    assert "0 von 1.500 Aufgaben erledigt" in page
 
 
 async def test_refusals_are_translated_by_their_code_for_people_and_for_scripts(client, engine):

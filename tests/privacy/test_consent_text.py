@@ -13,7 +13,7 @@ STUDY: dict[str, Any] = {
     "study_purpose": "how people judge the tone of sentences",
     "ethics_approval": "York Ethics Board, 2026-17",
     "minutes_per_hit": 2,
-    "pay": "0.40 GBP a set",
+    "pay": "0.40 GBP a task",
     "identifiers_days": 30,
     "free_text_days": 90,
     "telemetry_days": 90,
@@ -30,7 +30,7 @@ async def test_the_text_has_all_that_the_settings_say_and_no_blank(engine):
     campaign = await create_running_campaign(engine, **STUDY)
     text = draft_consent_text(StudyFacts.from_campaign(campaign))
     for said in (
-        *("the University of York", "study@example.org", "the tone of sentences", "2026-17", "0.40 GBP a set"),
+        *("the University of York", "study@example.org", "the tone of sentences", "2026-17", "0.40 GBP a task"),
         *("about 2 minutes", "ids and names: 30 days", "about you: 90 days", "take that back for 24 hours"),
     ):
         assert said in text
@@ -68,6 +68,29 @@ async def test_what_is_missing_or_contradicts_the_settings_is_a_warning(engine, 
     assert warning in " ".join(consent_warnings(campaign))
 
 
+@pytest.mark.parametrize(
+    ("purpose", "sentence"),
+    [
+        ("how people judge tone", "We want to find out how people judge tone."),
+        ("to train a model", "We use your answers to train a model."),
+        ("research on politeness.", "We use your answers for research on politeness."),
+        ("", "We want to find out [what you want to find out]."),
+    ],
+)
+def test_the_purpose_is_a_sentence_that_people_would_say(purpose, sentence):
+    facts = StudyFacts.from_study_form({"study_controller": "a lab", "study_purpose": purpose})
+    assert f"This study is run by a lab. {sentence}" in draft_consent_text(facts)
+
+
+def test_data_without_a_time_limit_are_named_together():
+    facts = StudyFacts.from_study_form({"identifiers_days": "30"})
+    said = (
+        "ids and names: 30 days after the study ends; comments and answers to questions about you and how you answered"
+    )
+    assert said in draft_consent_text(facts)
+    assert draft_consent_text(facts).count("no fixed end") == 1
+
+
 async def test_links_are_no_blanks(engine):
     campaign = await create_running_campaign(engine, consent="See [our page](https://example.org).", **STUDY)
     assert "blanks" not in " ".join(consent_warnings(campaign))
@@ -77,6 +100,8 @@ async def test_the_launch_page_warns_and_the_step_writes_a_text_from_what_is_ent
     campaign = await create_running_campaign(engine, launched=False, consent="Write to [contact].", **STUDY)
     address = f"/admin/campaigns/{campaign.slug}"
     assert "still has blanks" in (await researcher.get(f"{address}/launch/confirm")).text
+    step = (await researcher.get(f"{address}/settings/visit")).text
+    assert "still has blanks" in step.partition('id="consent-notes"')[2].partition("</div>")[0]
     form = {"study_controller": "the University of Kyiv", "identifiers_days": "14", "telemetry_days": "soon"}
     text = (await researcher.post(f"{address}/try/consent-text", data=form)).text
     assert "run by the University of Kyiv" in text

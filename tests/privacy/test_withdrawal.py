@@ -109,7 +109,7 @@ async def test_people_who_withdrew_before_any_answer_are_told_to_return_the_task
     path = f"/prolific/{campaign.link_key}/withdraw"
     withdrawn = (await client.post(path, data=fields_of(task, "withdraw"))).text
     for page in (withdrawn, (await client.get(address)).text):
-        assert "lease return the task on Prolific" in page
+        assert "lease return the study on Prolific" in page
         assert "D0NE" not in page
 
 
@@ -130,7 +130,7 @@ async def withdrawn_pages_after_one_set(client, engine, *, before_withdrawal=Non
 
 async def test_a_withdrawal_gives_no_code_before_the_visit_may_end(client, engine):
     for page in await withdrawn_pages_after_one_set(client, engine):
-        assert "lease return the task on Prolific" in page
+        assert "lease return the study on Prolific" in page
         assert "D0NE" not in page
 
 
@@ -153,7 +153,7 @@ async def test_people_who_can_be_paid_without_a_code_get_one_instruction_on_both
     assert "You have withdrawn" in withdrawn
     for shown in (withdrawn, (await client.get(f"{path}?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1")).text):
         assert "You can now finish on Prolific’s own page." in shown
-        assert "lease return the task" not in shown
+        assert "lease return the study" not in shown
 
 
 async def test_people_who_keep_their_answers_twice_are_told_that_nothing_is_withdrawn(client, engine):

@@ -370,7 +370,7 @@ async def load_assignment_and_update_cache(
 
 
 def assignment_not_found_error() -> NotFound:
-    return NotFound("This task no longer exists.", code="assignment_not_found")
+    return NotFound("This study no longer exists.", code="assignment_not_found")
 
 
 async def load_assignments_and_update_cache(

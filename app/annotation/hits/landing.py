@@ -66,7 +66,7 @@ async def load_campaign_by_link_or_refuse(connection: Driver, link_key: str) -> 
 
 def campaign_not_found_error() -> NotFound:
     return NotFound(
-        "There is no task at this address. Please check that the link is complete.", code="campaign_not_found"
+        "There is no study at this address. Please check that the link is complete.", code="campaign_not_found"
     )
 
 

@@ -45,7 +45,7 @@ def is_same_passphrase(expected: str, entered: str) -> bool:
 
 def link_closed_error() -> Forbidden:
     return Forbidden(
-        "Only invited people can take part in this task. Please use the link that you were sent.", code="link_closed"
+        "Only invited people can take part in this study. Please use the link that you were sent.", code="link_closed"
     )
 
 

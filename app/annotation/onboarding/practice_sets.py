@@ -149,7 +149,7 @@ def refuse_wrong_practice_set_sizes(sets: Sequence[Sequence[PracticeItem]], desi
         if len(items) not in design.items_per_hit:
             takes = f"{min_items} to {max_items}" if max_items > min_items else f"{min_items}"
             raise Invalid(
-                f"Set {number} has {pluralize(len(items), 'item')}; “{design.title}” takes {takes} at once.",
+                f"Practice task {number} has {pluralize(len(items), 'item')}; “{design.title}” takes {takes} at once.",
                 code="hit_size",
             )
 

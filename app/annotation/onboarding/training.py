@@ -83,7 +83,7 @@ def training_result_or_none_if_outdated(
         return None
     if progress.has_no_tries_left:
         raise Conflict(
-            "You have tried this set many times, so the training ends here for you. Thank you for trying.",
+            "You have tried this task many times, so the training ends here for you. Thank you for trying.",
             code="training_over",
         )
     sets = parse_practice_sets(settings.training, PracticeFormat.from_settings(settings))

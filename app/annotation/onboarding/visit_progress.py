@@ -115,7 +115,7 @@ async def load_visit_or_refuse(connection: Driver, assignment: AssignmentId) -> 
     """Return the annotator of an assignment, with their history. Raises `NotFound` (`assignment_not_found`)."""
     row = await fetch_first_row_or_none(connection, SELECT_VISIT, assignment.parameters, AnnotatorVisit)
     if row is None:
-        raise NotFound("This task no longer exists.", code="assignment_not_found")
+        raise NotFound("This study no longer exists.", code="assignment_not_found")
     return row
 
 
@@ -174,7 +174,7 @@ async def load_visited_campaign_or_refuse(connection: Driver, link_key: str) -> 
     row = await fetch_first_row_or_none(connection, SELECT_VISITED_CAMPAIGN, {"link_key": link_key}, VisitedCampaign)
     if row is None:
         raise NotFound(
-            "There is no task at this address. Please check that the link is complete.", code="campaign_not_found"
+            "There is no study at this address. Please check that the link is complete.", code="campaign_not_found"
         )
     return row
 

@@ -79,4 +79,4 @@ async def refuse_person_who_may_not_take_part(
 
 
 def may_not_take_part_error() -> Forbidden:
-    return Forbidden("This task is for other people, so it is not open to you.", code="may_not_take_part")
+    return Forbidden("This study is for other people, so it is not open to you.", code="may_not_take_part")

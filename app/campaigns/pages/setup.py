@@ -21,6 +21,7 @@ from app.campaigns.comparisons import ComparisonUnit, form_values_with_judgments
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field_or_none
 from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
+from app.campaigns.rule_fitting import store_fitting_rules
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question_or_refuse
@@ -29,6 +30,7 @@ from app.campaigns.totals import CampaignTotals
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
+from app.privacy.consent_text import consent_warnings
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.record.law_editions import load_law_edition, move_to_newest_edition_and_return_former
 
@@ -152,6 +154,10 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
             campaign = await load_campaign_for_page_or_refuse(connection, slug)
             check_context = await load_item_notes_context(connection, campaign, name)
         return render_step_page(request, campaign, name, entered, more_context=check_context)
+    if values.get("go") == "fitting-rules":
+        async with database.begin() as connection:
+            await store_fitting_rules(connection, slug)
+        return redirect_to(f"{setup_rail.step_url(slug, name)}?done=rules")
     next_step = setup_rail.neighbouring_step_or_none(name, 1) if values.get("go") == "next" else None
     return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done=saved")
 
@@ -225,6 +231,8 @@ def render_step_page(
     )
     page = StepPage(campaign, step, settings, entered, template_name)
     context = page.context() | dict(more_context or {})
+    if campaign and step == STEP_BY_SETTING["consent"]:
+        context["consent_notes"] = consent_warnings(campaign, request.app.state.settings.retention_days)
     return render_page(
         request, "admin/settings.html", context, refusal=page.refusal, status=422 if page.errors else 200
     )

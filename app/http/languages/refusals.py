@@ -24,23 +24,23 @@ ANNOTATOR_REFUSALS = {
     ),
     "answer_unknown": message_marked_for_translation("Please choose one of the answers that are offered."),
     "arrival_doubled": message_marked_for_translation(
-        "The link that brought you here has one of your ids twice. Nothing was stored. Please return the task and"
+        "The link that brought you here has one of your ids twice. Nothing was stored. Please return the study and"
         " tell the researcher."
     ),
     "arrival_incomplete": message_marked_for_translation(
-        "The link that brought you here lacks one of your ids. Nothing was stored. Please return the task and "
+        "The link that brought you here lacks one of your ids. Nothing was stored. Please return the study and "
         "tell the researcher."
     ),
     "arrival_placeholder": message_marked_for_translation(
         "The link that brought you here has a placeholder in the place of your id. Nothing was stored. Please "
-        "return the task and tell the researcher."
+        "return the study and tell the researcher."
     ),
-    "assignment_not_found": message_marked_for_translation("This task no longer exists."),
+    "assignment_not_found": message_marked_for_translation("This study no longer exists."),
     "campaign_not_found": message_marked_for_translation(
-        "There is no task at this address. Please check that the link is complete."
+        "There is no study at this address. Please check that the link is complete."
     ),
     "class_unknown": message_marked_for_translation(
-        "One of the labels is not one of this task. What you entered is kept."
+        "One of the labels is not one of this study. What you entered is kept."
     ),
     "comment_too_long": message_marked_for_translation("One of the comments is too long. What you entered is kept."),
     "consent_changed": message_marked_for_translation(
@@ -56,22 +56,22 @@ ANNOTATOR_REFUSALS = {
     "draft_too_large": message_marked_for_translation("This draft is too large to keep."),
     "field_twice": message_marked_for_translation("The form holds one field twice. Nothing was stored."),
     "hit_missing": message_marked_for_translation(
-        "This answer does not say which set it belongs to. Nothing was stored."
+        "This answer does not say which task it belongs to. Nothing was stored."
     ),
-    "hit_not_found": message_marked_for_translation("This set is not yours or does not exist. Nothing was stored."),
+    "hit_not_found": message_marked_for_translation("This task is not yours or does not exist. Nothing was stored."),
     "http_error": message_marked_for_translation("The server did not understand this. Nothing was stored."),
     "internal_error": message_marked_for_translation(
         "Something went wrong on our side. What you did before is safe; please try again."
     ),
     "invalid": message_marked_for_translation("The server did not understand this. Nothing was stored."),
     "item_not_shown": message_marked_for_translation(
-        "This report is about an item that this set does not show. Nothing was stored."
+        "This report is about an item that this task does not show. Nothing was stored."
     ),
     "judged_in_part": message_marked_for_translation(
         "An item that cannot be judged has no value for any criterion. Nothing was stored."
     ),
     "link_closed": message_marked_for_translation(
-        "Only invited people can take part in this task. Please use the link that you were sent."
+        "Only invited people can take part in this study. Please use the link that you were sent."
     ),
     "lease_expired": message_marked_for_translation(
         "Your time for these items had run out, and they are no longer yours to answer, so this answer was not "
@@ -80,7 +80,7 @@ ANNOTATOR_REFUSALS = {
     "media_not_found": message_marked_for_translation("There is no such file."),
     "method_not_allowed": message_marked_for_translation("The server did not understand this. Nothing was stored."),
     "not_found": message_marked_for_translation("There is no such page."),
-    "may_not_take_part": message_marked_for_translation("This task is for other people, so it is not open to you."),
+    "may_not_take_part": message_marked_for_translation("This study is for other people, so it is not open to you."),
     "not_played": message_marked_for_translation(
         "Not everything was played yet. Play it, then submit again. What you entered is kept."
     ),
@@ -90,7 +90,7 @@ ANNOTATOR_REFUSALS = {
     "passphrase_missing": message_marked_for_translation("Enter the passphrase that came with the link."),
     "passphrase_wrong": message_marked_for_translation("This is not the passphrase. Please check it, then try again."),
     "personal_link_unknown": message_marked_for_translation(
-        "This link is not on the list of this task. Please use the whole link that you were sent, or ask its sender."
+        "This link is not on the list of this study. Please use the whole link that you were sent, or ask its sender."
     ),
     "question_unanswered": message_marked_for_translation("Please answer every question. What you entered is kept."),
     "reason_missing": message_marked_for_translation(
@@ -111,17 +111,17 @@ ANNOTATOR_REFUSALS = {
     ),
     "scores_missing": message_marked_for_translation("Something is not answered yet. What you entered is kept."),
     "scores_unknown": message_marked_for_translation(
-        "The answer is about items that are not in this set. Nothing was stored."
+        "The answer is about items that are not in this task. Nothing was stored."
     ),
     "submit_url_not_allowed": message_marked_for_translation(
         "This link asks to send your answer to a site that is not known here. Nothing was sent. Please return "
         "this task and tell the requester."
     ),
     "token_expired": message_marked_for_translation(
-        "This page was open for too long. Answers you submitted are safe. Open the task’s link again to go on."
+        "This page was open for too long. Answers you submitted are safe. Open the study’s link again to go on."
     ),
     "token_invalid": message_marked_for_translation(
-        "This page’s link is damaged. Answers you submitted are safe. Open the task’s link again to go on."
+        "This page’s link is damaged. Answers you submitted are safe. Open the study’s link again to go on."
     ),
     "too_large": message_marked_for_translation("What was sent is too large. Nothing was stored."),
     "too_many_attempts": message_marked_for_translation("Too many attempts. Please wait a moment and try again."),
@@ -129,7 +129,7 @@ ANNOTATOR_REFUSALS = {
         "Many people have come from your network. Please wait a moment and try again."
     ),
     "training_over": message_marked_for_translation(
-        "You have tried this set many times, so the training ends here for you. Thank you for trying."
+        "You have tried this task many times, so the training ends here for you. Thank you for trying."
     ),
     "withdrawal_final": message_marked_for_translation("This can no longer be taken back. Nothing was changed."),
     "not_withdrawn": message_marked_for_translation("Nothing is withdrawn. Your answers are kept."),

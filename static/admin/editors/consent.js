@@ -22,8 +22,15 @@ function drawTemplate(text) {
       news.replaceChildren("The text could not be written. Try again.");
       return;
     }
-    writeText(text, (await response.text()).trim());
-    news.replaceChildren("The text is in the field. Fill in what is in [brackets], and change it as you like. ");
+    const written = (await response.text()).trim();
+    writeText(text, written);
+    const blanks = /\[[^\]\n]+\](?!\()/.test(written) ? "Fill in what is in [brackets], and change it as you like. " : "Change it as you like. ";
+    news.replaceChildren(`The text is in the field. ${blanks}`);
+    if (written.includes("no fixed end")) {
+      const days = element("a", { href: "#identifiers_days", textContent: "Say how long they are kept" });
+      days.addEventListener("click", openFoldOfTarget);
+      news.append("It says “no fixed end”: no time limit is set for personal data, which an ethics board may refuse. ", days, ". ");
+    }
     if (!former.trim()) return;
     news.append(button("Undo", () => {
       writeText(text, former);
@@ -31,8 +38,14 @@ function drawTemplate(text) {
       text.focus();
     }));
   };
-  const hint = element("p", { className: "aside", textContent: "It uses your entries below: who is responsible, contact, purpose, pay, and how long data is kept." });
+  const hint = element("p", { className: "aside", textContent: "It uses your entries: the ones above, how long data is kept, the time and the pay." });
   return element("div", { className: "editor" }, element("p", {}, button("Write a text from the settings", write, { className: "" })), hint, news);
+}
+
+/** Open the fold that has the target of a link, so that the browser can go there. */
+function openFoldOfTarget(event) {
+  const fold = document.querySelector(event.currentTarget.hash)?.closest("details");
+  if (fold) fold.open = true;
 }
 
 /** Return a preview that follows the text field while it is open. */

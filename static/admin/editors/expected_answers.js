@@ -10,7 +10,7 @@ const answerColumns = answerKinds.flatMap(({ criterion }) =>
   [`expected ${criterion}`.trim(), `tolerance ${criterion}`.trim()]);
 const LABEL_SEPARATOR = " | ";
 const MAX_LABEL_BOXES = 12;                                                    // more are suggested while one types
-const SET = { column: "set", label: "Set (optional)", placeholder: "same name: shown together" };
+const SET = { column: "set", label: "Task (optional)", placeholder: "same name: shown together" };
 const ID = { column: "id", label: "Id (optional)", placeholder: "the next free number" };
 const EDITORS = {
   training: { noun: "practice item", last: SET, beyond: "In the training, people go on only with answers within it." },

@@ -234,7 +234,7 @@ async def test_without_a_limit_a_person_from_prolific_finishes_when_they_want(cl
     assert FINISH in answered
     finished = (await client.post(address, data={"token": form_fields(answered)["token"], "finish": "1"})).text
     assert "https://app.prolific.com/submissions/complete?cc=C0DE" in finished
-    assert "You answered 1 set." in finished
+    assert "You answered 1 task." in finished
     assert await fetch_value(engine, "SELECT completed_at IS NOT NULL FROM assignments")
     assert 'name="hit"' in (await client.get(address)).text  # they may change their mind
 
@@ -342,7 +342,7 @@ ARRIVALS = {
 
 async def test_a_link_that_takes_no_answers_says_so_at_once(client, engine, subtests):
     for actions, words in (
-        (["pause"], "has paused this task"),
+        (["pause"], "has paused this study"),
         (["finish"], "takes no more answers"),
         ([], "has not started"),
     ):
@@ -366,7 +366,7 @@ async def test_minutes_and_pay_are_said_before_the_start_if_the_campaign_states_
     stated = await create_running_campaign(engine, name="Paid", minutes_per_hit=1.5, pay="$0.35 <each>")
     pages = [(await client.get(f"/{platform}/{one.link_key}{ARRIVALS[platform]}")).text for one in (plain, stated)]
     assert "effort" not in pages[0]
-    assert re.search(r"about 1.5 min a set · <span dir=\"auto\">\$0.35 &lt;each&gt;</span>", pages[1])
+    assert re.search(r"about 1.5 min a task · <span dir=\"auto\">\$0.35 &lt;each&gt;</span>", pages[1])
 
 
 @pytest.mark.parametrize("limit", [None, 1])
@@ -377,8 +377,8 @@ async def test_annotators_read_of_sets_from_the_welcome_to_the_thanks(client, en
     welcome = (await client.get(f"/link/{campaign.link_key}")).text
     work = (await client.get(await started(client, campaign))).text
     thanks = (await client.post(f"/link/{campaign.link_key}", data=form_fields(work))).text
-    done = f"0 of {limit} set done" if limit else "0 sets done"
-    for page, words in ((welcome, "such set"), (work, done), (thanks, "You answered 1 set.")):
+    done = f"0 of {limit} task done" if limit else "0 tasks done"
+    for page, words in ((welcome, "such task"), (work, done), (thanks, "You answered 1 task.")):
         assert words in page
         assert "HIT" not in page
 

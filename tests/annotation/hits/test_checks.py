@@ -327,13 +327,13 @@ async def answered_until(client, campaign, which, **given):
 async def test_after_a_gold_item_people_read_what_was_expected_where_the_campaign_says_so(engine, client):
     campaign = await with_checks(engine, ITEMS + "g1,to walk,gold,80,10\n", gold_feedback=True)
     page = await answered_until(client, campaign, ["to walk"])
-    assert "From your last set: another answer was expected" in page
+    assert "From your last task: another answer was expected" in page
     told = page.partition('<section class="notice told"')[2].partition("</section>")[0]
     assert " ".join(re.sub(r"<[^>]*>", " ", told).split()).endswith(
         "expected to walk ✗ Not as expected Yours: 42 Expected: 70 to 90"
     )
     fields = {name: "42" if name.startswith("score-") else said for name, said in form_fields(page).items()}
-    assert "From your last set" not in (await client.post(f"/link/{campaign.link_key}", data=fields)).text
+    assert "From your last task" not in (await client.post(f"/link/{campaign.link_key}", data=fields)).text
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ async def test_nothing_is_said_of_attention_items_or_where_the_campaign_does_not
     engine, client, check, settings
 ):
     campaign = await with_checks(engine, ITEMS + check, **settings)
-    assert "From your last set" not in await answered_until(client, campaign, ["to walk"])
+    assert "From your last task" not in await answered_until(client, campaign, ["to walk"])
 
 
 async def test_what_was_met_is_told_too_with_labels(engine, client):
@@ -360,7 +360,7 @@ async def test_what_was_met_is_told_too_with_labels(engine, client):
         page = (await client.post(link, data=form_fields(page) | chosen_in(page))).text
         if there:
             break
-    assert "From your last set: as expected" in page
+    assert "From your last task: as expected" in page
     assert "Yours: verb" in page
 
 

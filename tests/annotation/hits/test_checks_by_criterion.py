@@ -206,7 +206,7 @@ async def test_after_a_gold_item_annotators_read_what_was_expected_by_each_crite
         ((token, hit),) = re.findall(r'name="token" value="([^"]+)".*?name="hit" value="(\d+)"', page, re.DOTALL)
         fields = dict.fromkeys(re.findall(r'name="(c\d-score-\d+)"', page), "42") | {"token": token, "hit": hit}
         page = (await client.post(f"/link/{campaign.link_key}", data=fields)).text
-        if "From your last set" in page:
+        if "From your last task" in page:
             break
     told = page.partition('<section class="notice told"')[2].partition("</section>")[0]
     words = " ".join(re.sub(r"<[^>]*>", " ", told).split())

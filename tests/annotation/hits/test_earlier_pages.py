@@ -59,7 +59,7 @@ async def test_a_report_names_its_item_by_position_and_one_of_no_item_is_not_kep
     for broken in ("03", "07", "", "x"):
         reply = await client.post(f"/link/{campaign.link_key}", data=form | {"broken": broken})
         assert reply.status_code == 200
-        assert ("an item that this set does not show" in reply.text) is (broken != "03")
+        assert ("an item that this task does not show" in reply.text) is (broken != "03")
     script = {"x-easel": "fetch", "accept": "application/json"}
     refused = await client.post(f"/link/{campaign.link_key}", data=form | {"broken": "07"}, headers=script)
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "item_not_shown")

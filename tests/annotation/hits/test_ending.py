@@ -35,7 +35,7 @@ async def test_who_has_done_all_sees_what_was_done_and_earned_and_the_code(clien
     campaign = await create_running_campaign(engine, hits_per_annotator=1, pay_per_hit=1.25, currency="EUR", **WAYS)
     address = await by_link(client, campaign)
     end = (await client.post(address, data=form_fields((await client.get(address)).text))).text
-    assert "You answered 1 set." in end
+    assert "You answered 1 task." in end
     assert "You have earned €1.25." in end
     assert '<code class="code" dir="ltr">C0MPLETED</code>' in end
 
@@ -67,7 +67,7 @@ async def test_who_is_held_back_gets_the_code_for_that_or_none(client, engine, w
     await change(engine, "annotators SET barred = 'held'")
     end = (await client.get(address)).text
     assert ("complete?cc=FAILED" in end) is shown
-    assert ("Please return the task on Prolific" in end) is not shown
+    assert ("Please return the study on Prolific" in end) is not shown
     assert "D0NE" not in end
 
 
@@ -98,7 +98,7 @@ async def test_the_work_says_in_short_what_it_is_and_how_far_it_is(client, engin
     address = await by_link(client, campaign)
     page = (await client.post(address, data=form_fields((await client.get(address)).text))).text
     assert '<p class="in-short" dir="auto">Judge the verb, not its sound.</p>' in page
-    assert "1 of 4 sets done · about 5 min left · <b>$0.35 earned</b>" in page
+    assert "1 of 4 tasks done · about 5 min left · <b>$0.35 earned</b>" in page
 
 
 def test_a_way_back_is_a_code_or_a_safe_address(subtests):

@@ -53,7 +53,7 @@ async def test_a_page_from_before_a_restored_dump_opens_nobody_elses(app, client
     else:
         reply = await client.post(address, data=before | FORMS[way], headers=headers)
     assert reply.status_code == 410
-    assert "Open the task" in reply.text
+    assert "Open the study" in reply.text
     assert await stored_state(app.state.database) == stored
     assert (await client.post(address, data=after)).status_code == 200
     assert await fetch_value(app.state.database, "SELECT count(*) FROM responses") == 1

@@ -103,7 +103,7 @@ async def test_pages_from_pieces_show_how_much_is_done_and_earned(app, client):
         for done, part in enumerate(parts, start=1):
             (progress,) = re.findall(r'<p class="progress">(.*?)</p>', part, re.DOTALL)
             assert (
-                progress == f"{done} of 9 sets done · about {2 * (9 - done)} min left · <b>€{done / 2:.2f} earned</b>"
+                progress == f"{done} of 9 tasks done · about {2 * (9 - done)} min left · <b>€{done / 2:.2f} earned</b>"
             )
     # Three keys: after the first answer, after later ones, and with the button of the last HIT.
     assert pieces.are_from_pieces == [False, False, False, *[True] * 4, False, False, *[True] * 6, False]

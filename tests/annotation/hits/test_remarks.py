@@ -86,7 +86,7 @@ async def test_what_a_page_says_is_stored_beside_the_answer_and_changes_no_poste
         item = str(await fetch_value(engine, "SELECT items[1] FROM hits WHERE id = :hit", hit=hit))
         beside = {f"{what}-00": words for what, words in said.items()}
         beside |= {"comment-hit": "Line 1\r\nLine 2"} if said else {}
-        assert "1 set done" in (await client.post(address, data=form | beside)).text
+        assert "1 task done" in (await client.post(address, data=form | beside)).text
         posteriors.append(sorted(await fetch_rows(engine, STATES, id=campaign.id)))
         extra = await fetch_value(engine, "SELECT extra FROM responses WHERE campaign_id = :id", id=campaign.id)
         stored = {"remarks": {item: said, "hit": {"comment": "Line 1\nLine 2"}}} if said else None
@@ -133,7 +133,7 @@ async def test_what_is_no_longer_asked_for_costs_nobody_their_answer(client, eng
     await execute_sql(engine, "UPDATE campaigns SET comment_on = 'none', flag_reasons = '{Another}'")
     item = next(name for name in form if name.startswith("score-")).removeprefix("score-")
     reply = await client.post(address, data=form | {f"flag-{item}": RUDE, "comment-hit": "All alike."})
-    assert "1 set done" in reply.text
+    assert "1 task done" in reply.text
     assert await fetch_rows(engine, "SELECT extra FROM responses") == [(None,)]
 
 

@@ -97,7 +97,7 @@ async def test_both_answers_stay_and_the_newer_one_counts(client, engine):
     scores = [name for name in first if name.startswith("score-")]
     reply = (await client.post(address, data=again(page) | dict.fromkeys(scores, "90"))).text
     assert form_fields(reply)["hit"] == form_fields(following)["hit"]  # the HIT that they hold stays theirs
-    assert "1 set done" in reply
+    assert "1 task done" in reply
     await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)
     assert len(await rows(engine, "SELECT 1 FROM responses WHERE campaign_id = :id", id=campaign.id)) == 2

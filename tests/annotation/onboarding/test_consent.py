@@ -105,7 +105,7 @@ async def test_the_first_page_from_a_platform_is_welcome_and_consent_in_one(clie
     campaign = await create_running_campaign(engine, welcome=True, consent=CONSENT, minutes_per_hit=2)
     page, address = await open_campaign_link(client, campaign)
     assert step_of(page) == "consent"
-    for words in ("How frequent?", "about 2 min a set", "<strong>your answers</strong>", "What a set looks like"):
+    for words in ("How frequent?", "about 2 min a task", "<strong>your answers</strong>", "What a task looks like"):
         assert words in page
     await change_text(engine, campaign, "Another text.")
     assert form_fields(await send_form(client, address, (await client.get(address)).text, answer="yes"))["hit"]
@@ -120,7 +120,7 @@ async def test_saying_no_ends_kindly_and_can_be_taken_back(client, engine, campa
     page, address = await open_campaign_link(client, campaign)
     page = await send_form(client, address, page, answer="no")
     assert "That is all right" in page
-    assert "Please return the task on Prolific" in page
+    assert "Please return the study on Prolific" in page
     assert await leases_of(engine) == 0
     page = await send_form(client, address, page, answer="yes")
     assert form_fields(page)["hit"]

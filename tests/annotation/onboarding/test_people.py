@@ -65,7 +65,7 @@ async def test_a_limit_is_neither_passed_nor_lost_over_devices(client, engine, c
         assert form_fields(here)["hit"] == form_fields(there)["hit"]
         replies = [await client.post(link, data=form_fields(page)) for page in (here, there)]
         assert [reply.status_code for reply in replies] == [200, 200]
-    assert "You have done all your sets" in (await client.get(link)).text
+    assert "You have done all your tasks" in (await client.get(link)).text
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 2
 
 

@@ -76,7 +76,7 @@ def test_a_table_that_cannot_be_asked_is_refused_at_its_field(subtests):
         ({"training": "item,expected\na,1\nb,2\n"}, "lacks the column text"),
         ({"training": "text,gold\na,1\nb,2\n"}, "has gold, too"),
         ({"training": "text,expected\na,101\nb,2\n"}, "Line 2: 101 is not a possible score"),
-        ({"training": "text\na\nb\nc\n"}, "Set 2 has 1 item;"),
+        ({"training": "text\na\nb\nc\n"}, "Practice task 2 has 1 item;"),
         ({"qualification": "text\na\nb\n"}, "no annotator could fail"),
         ({"training": "text,expected\n"}, "no items below its header"),
     ):
@@ -89,21 +89,40 @@ def test_a_table_that_cannot_be_asked_is_refused_at_its_field(subtests):
 async def test_training_explains_and_is_repeated_until_it_is_understood(client, engine):
     campaign = await create_running_campaign(engine, items_per_hit=2, training=TWO_SETS)
     page, address = await open_campaign_link(client, campaign)
-    assert "Training, set 1 of 2" in page
+    assert "Training, task 1 of 2" in page
     page = await answered(client, address, page, 70, 90)
     assert "Not quite – take another look" in page
     assert "Expected: 0 to 20" in page
     assert "Yours: 70" in page
     assert "<em>rare</em>" in page
     page = await send_form(client, address, page, seen="1")
-    assert "Training, set 1 of 2" in page
+    assert "Training, task 1 of 2" in page
     page = await send_form(client, address, await answered(client, address, page, 10, 90), seen="1")
-    assert "Training, set 2 of 2" in page
+    assert "Training, task 2 of 2" in page
     page = await answered(client, address, page, 20, 80)
     assert "Correct" in page
     assert await leases_of(engine) == 0
     page = await send_form(client, address, page, seen="1")
     assert form_fields(page)["hit"]
+
+
+async def test_instructions_can_be_opened_in_training_and_in_the_test_as_in_tasks(client, engine):
+    campaign = await create_running_campaign(
+        engine, training=TABLE, qualification=TABLE, items_per_hit=2, instructions="Think of *all* texts."
+    )
+    first_set, address = await open_campaign_link(client, campaign)
+    assert folded_instructions_of(first_set) == ["Think of <em>all</em> texts."]
+    feedback = await answered(client, address, first_set, 10, 90)
+    assert folded_instructions_of(feedback) == ["Think of <em>all</em> texts."]
+    test = await send_form(client, address, feedback, seen="1")
+    assert "A short test" in test
+    assert folded_instructions_of(test) == ["Think of <em>all</em> texts."]
+
+
+def folded_instructions_of(html):
+    return re.findall(
+        r'<details class="instructions">\s*<summary>Instructions</summary>\s*<div[^>]*><p>(.*?)</p>', html
+    )
 
 
 async def test_nothing_of_it_is_an_answer(client, engine):
@@ -123,7 +142,7 @@ async def test_an_old_page_sent_again_counts_once(client, engine):
     told = [await answered(client, address, page, 10, 90) for _ in range(3)]
     assert all("Correct" in one for one in told)
     following = [await send_form(client, address, told[0], seen="1") for _ in range(2)]
-    assert all("Training, set 2 of 2" in one for one in following)
+    assert all("Training, task 2 of 2" in one for one in following)
     assert await fetch_value(engine, "SELECT count(*) FROM visits") == 2
 
 
@@ -168,9 +187,9 @@ async def test_a_label_is_expected(client, engine):
 async def test_who_is_good_enough_may_work(client, engine):
     campaign = await create_running_campaign(engine, items_per_hit=2, qualification=TWO_SETS, pass_percent=75)
     page, address = await open_campaign_link(client, campaign)
-    assert "A short test, set 1 of 2" in page
+    assert "A short test, task 1 of 2" in page
     page = await answered(client, address, page, 10, 90)
-    assert "A short test, set 2 of 2" in page
+    assert "A short test, task 2 of 2" in page
     assert form_fields(await answered(client, address, page, 20, 0))["hit"]
     assert await fetch_rows(engine, "SELECT outcome FROM visits ORDER BY version") == [("taken",), ("passed",)]
 
@@ -183,7 +202,7 @@ async def test_who_is_not_may_try_again_so_often_and_then_it_ends_kindly(client,
     page = await send_form(client, address, page, again="1")
     page = await answered(client, address, page, 10, 0)
     assert "Thank you for trying" in page
-    assert "Please return the task on Prolific" in page
+    assert "Please return the study on Prolific" in page
     assert hidden_fields(page) == {}
     later, _ = await open_campaign_link(client, campaign, SESSION_ID="s2")
     assert "Thank you for trying" in later
@@ -265,11 +284,11 @@ async def test_a_training_set_is_tried_a_hundred_times_and_then_it_ends_kindly(c
     page = await send_form(client, address, await answered(client, address, page, 70, 90), seen="1")
     await pretend_tries(engine, 99)
     page, _ = await open_campaign_link(client, campaign)
-    assert "Training, set 1 of 2" in page
+    assert "Training, task 1 of 2" in page
     token = hidden_fields(page.replace('class="answer practice"', 'class="step"'))["token"]
     page = await answered(client, address, page, 70, 90)
     assert "Thank you for trying" in page
-    assert "Please return the task on Prolific" in page
+    assert "Please return the study on Prolific" in page
     assert hidden_fields(page) == {}
     stale = {"token": token, "step": "training", "hit": "199", "seen": "1"}
     reply = await client.post(address, data=stale, headers={"accept": "application/json"})
@@ -286,9 +305,9 @@ async def test_the_hundredth_try_may_be_right(client, engine):
     await pretend_tries(engine, 99)
     page = await answered(client, address, (await open_campaign_link(client, campaign))[0], 10, 90)
     page = await send_form(client, address, page, seen="1")
-    assert "Training, set 2 of 2" in page
+    assert "Training, task 2 of 2" in page
     page = await send_form(client, address, await answered(client, address, page, 90, 10), seen="1")
-    assert "Training, set 2 of 2" in page  # its tries are counted from the first on
+    assert "Training, task 2 of 2" in page  # its tries are counted from the first on
 
 
 async def test_a_round_reads_as_much_whatever_was_tried_before(client, engine):
@@ -312,7 +331,7 @@ async def test_tries_from_before_they_were_counted_go_on(client, engine):
     await execute_sql(engine, "UPDATE visits SET said = said - 'try'")
     page = await send_form(client, address, page, seen="1")
     page = await send_form(client, address, await answered(client, address, page, 10, 90), seen="1")
-    assert "Training, set 2 of 2" in page
+    assert "Training, task 2 of 2" in page
     page = await send_form(client, address, await answered(client, address, page, 20, 80), seen="1")
     page = await answered(client, address, page, 10, 0)
     await execute_sql(engine, "UPDATE visits SET said = said - 'try'")

@@ -197,7 +197,7 @@ async def test_who_was_screened_out_cannot_answer_again(client, engine):
     page = await send_form(client, address, first, **answers | {"question-age": "18"})
     assert "Thank you for your interest" in page
     page, _ = await open_campaign_link(client, campaign, SESSION_ID="s2")
-    assert "Please return the task on Prolific" in page
+    assert "Please return the study on Prolific" in page
     assert await leases_of(engine) == 0
 
 

@@ -24,7 +24,7 @@ async def campaign(engine):
 async def test_who_comes_from_prolific_is_told_what_it_is_and_pays_with_an_example(client, engine, campaign):
     page, address = await open_campaign_link(client, campaign)
     assert step_of(page) == "welcome"
-    for words in ("How frequent?", "about 2 min a set", "$0.35 per HIT", "<em>all</em>", "verb 0"):
+    for words in ("How frequent?", "about 2 min a task", "$0.35 per HIT", "<em>all</em>", "verb 0"):
         assert words in page
     assert await leases_of(engine) == 0
     assert form_fields(await send_form(client, address, page))["hit"]
@@ -48,7 +48,7 @@ async def test_a_preview_on_mturk_is_a_preview_and_the_welcome_comes_after_accep
     address = f"/mturk/{campaign.link_key}"
     preview = (await client.get(address, params=PREVIEW)).text
     assert "This is a preview" in preview
-    assert "You answer one such set." in preview
+    assert "You answer one such task." in preview
     assert step_of(preview) is None
     assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 0
     page = (await client.get(address, params=ACCEPTED)).text
@@ -58,7 +58,7 @@ async def test_a_preview_on_mturk_is_a_preview_and_the_welcome_comes_after_accep
 
 async def test_by_link_the_first_page_is_the_welcome_and_shows_an_example(client, engine, campaign):
     page = (await client.get(f"/link/{campaign.link_key}")).text
-    assert "What a set looks like" in page
+    assert "What a task looks like" in page
     address = (await client.post(f"/link/{campaign.link_key}")).headers["location"]
     assert form_fields((await client.get(address)).text)["hit"]
     assert await fetch_value(engine, "SELECT count(*) FROM visits") == 0
@@ -67,4 +67,4 @@ async def test_by_link_the_first_page_is_the_welcome_and_shows_an_example(client
 async def test_a_campaign_that_is_paused_says_so_instead(client, engine, campaign):
     _, address = await open_campaign_link(client, campaign)
     await execute_sql(engine, "UPDATE campaigns SET status = 'paused'")
-    assert "The researcher has paused this task" in (await client.get(address)).text
+    assert "The researcher has paused this study" in (await client.get(address)).text

@@ -1,0 +1,18 @@
+"""Rules for annotators that fit the work of one person, stored at one press."""
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns.item_list import count_checks_by_kind
+from app.campaigns.settings_edits import store_changed_settings_or_refuse
+from app.quality.fitting_rules import propose_fitting_rules_or_none
+from app.record.campaign import load_campaign_for_page_or_refuse
+
+
+async def store_fitting_rules(connection: AsyncConnection, slug: str) -> None:
+    """Turn off the rules that can flag no one, and raise false alarms if no rule can otherwise; nothing if all can."""
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
+    check_counts = await count_checks_by_kind(connection, campaign.id)
+    proposal = propose_fitting_rules_or_none(campaign, campaign.item_count, check_counts)
+    if proposal:
+        values = {"quality_rules": [*proposal.quality_rules], "false_alarms": proposal.false_alarms}
+        await store_changed_settings_or_refuse(connection, slug, lambda before: before.model_copy(update=values))

@@ -1,0 +1,72 @@
+"""Rules that can flag no one with so little work per person, and settings that fit."""
+
+from app.quality.fitting_rules import UnfitRules, propose_fitting_rules_or_none
+from tests.annotation.hits.campaigns import fetch_rows
+from tests.quality.test_reach import page_of, with_gold
+from tests.unsaved import unsaved
+
+RARE = ["gold", "too_fast", "ends", "middle", "agreement"]
+
+
+def test_rules_that_can_flag_no_one_are_turned_off_and_thresholds_and_other_rules_stay():
+    campaign = unsaved(
+        hits_per_annotator=2,
+        items_per_hit=5,
+        checks_percent=50,
+        quality_rules=["gold: exclude", "gold.careful_percent: 25", "attention: hold"],
+    )
+    proposal = propose_fitting_rules_or_none(campaign, 60, {"gold": 3})
+    assert proposal
+    assert proposal.quality_rules[:2] == ["gold.careful_percent: 25", "attention: hold"]
+    assert {f"{name}: nothing" for name in RARE} <= {*proposal.quality_rules}
+    assert "signs: nothing" not in proposal.quality_rules
+    assert proposal.false_alarms == campaign.false_alarms
+    assert "“Signs of carelessness” can: after " in proposal.reason
+
+
+def test_false_alarms_rise_as_little_as_a_rule_needs_to_flag_anyone():
+    campaign = unsaved(hits_per_annotator=2, items_per_hit=5, false_alarms=1)
+    proposal = propose_fitting_rules_or_none(campaign, 60, {})
+    assert proposal
+    assert proposal.false_alarms == 5
+    assert "False alarms rise from 1 to 5 per 1,000 careful people." in proposal.reason
+
+
+def test_with_one_small_task_no_rule_fits_and_with_much_work_none_is_unfit():
+    campaign = unsaved(hits_per_annotator=1, items_per_hit=2)
+    unfit = UnfitRules.unfit_rules_or_none(campaign, 60, {})
+    assert unfit
+    assert unfit.proposal is None
+    assert "Signs of carelessness" in unfit.titles
+    assert UnfitRules.unfit_rules_or_none(unsaved(hits_per_annotator=None), 60, {}) is None
+    assert UnfitRules.unfit_rules_or_none(unsaved(hits_per_annotator=1, quality_preset="off"), 60, {}) is None
+
+
+async def test_how_much_and_quality_name_such_rules_and_one_press_sets_what_fits(engine, researcher):
+    campaign = await with_gold(engine, hits_per_annotator=2)
+    for step in ("how-much", "quality"):
+        page = await page_of(researcher, campaign, f"settings/{step}")
+        assert "rules for annotators cannot flag anyone with 2 tasks per person: Fails gold items" in page
+        assert "Save and use rules that fit" in page
+    assert "cannot flag anyone in this campaign" in await page_of(researcher, campaign, "launch/confirm")
+
+    address = f"/admin/campaigns/{campaign.slug}/settings/how-much"
+    fields = {"hits_per_annotator": "3", "judgments_per_item": "4", "go": "fitting-rules"}
+    reply = await researcher.post(address, data=fields)
+    assert reply.headers["location"] == f"{address}?done=rules"
+    [(hits, lines)] = await fetch_rows(
+        engine, "SELECT hits_per_annotator, quality_settings -> 'quality_rules' FROM campaigns"
+    )
+    assert hits == 3  # what was entered is saved, too
+    assert "too_fast: nothing" in lines
+    for part in ("settings/how-much", "settings/quality", "launch/confirm"):
+        assert "cannot flag anyone" not in await page_of(researcher, campaign, part)
+    assert "Signs of carelessness: After" in await page_of(researcher, campaign, "launch/confirm")
+
+
+async def test_a_press_on_a_step_that_cannot_be_saved_changes_no_rule(engine, researcher):
+    campaign = await with_gold(engine, hits_per_annotator=2)
+    address = f"/admin/campaigns/{campaign.slug}/settings/how-much"
+    reply = await researcher.post(address, data={"judgments_per_item": "-1", "go": "fitting-rules"})
+    assert reply.status_code == 422
+    assert await fetch_rows(engine, "SELECT quality_settings -> 'quality_rules' FROM campaigns") == [([],)]
