@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest

@@ -13,7 +13,7 @@ const MAX_LABEL_BOXES = 12;                                                    /
 const SET = { column: "set", label: "Task (optional)", placeholder: "same name: shown together" };
 const ID = { column: "id", label: "Id (optional)", placeholder: "the next free number" };
 const EDITORS = {
-  training: { noun: "practice item", last: SET, beyond: "In the training, people go on only with answers within it." },
+  training: { noun: "practice item", last: SET, beyond: "In the training, people continue only if their answers are within it." },
   qualification: { noun: "practice item", last: SET, beyond: "In the qualification, only answers within it are right." },
   "gold-pasted": { noun: "gold item", last: ID, beyond: "An annotator whose answer is not within it fails the item." },
 };

@@ -204,7 +204,7 @@ async def test_a_page_changes_the_lists_and_shows_them_to_researchers(researcher
     assert "<code>p1</code>" in page
     assert "2 people" in page
     await researcher.post(address, data={"list": "block", "action": "remove", "people": "p1"})
-    assert "1 person of the block list" in (await researcher.get(f"/admin/campaigns/{campaign.slug}/share")).text
+    assert "1 person on the block list" in (await researcher.get(f"/admin/campaigns/{campaign.slug}/share")).text
     refused = await researcher.post(address, data={"list": "block", "action": "add", "people": "a\tb"})
     assert refused.status_code == 422
     assert "a\tb</textarea>" in refused.text
