@@ -44,7 +44,7 @@ def take_early_presses(app: ASGIApp) -> ASGIApp:
 def let_static_files_be_kept(app: ASGIApp) -> ASGIApp:
     """Serve the application with static files that a browser asks for once."""
 
-    async def kept(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_age(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] == 200:
                 MutableHeaders(scope=message)["Cache-Control"] = "max-age=3600"
@@ -53,4 +53,4 @@ def let_static_files_be_kept(app: ASGIApp) -> ASGIApp:
         is_static_file = scope["type"] == "http" and scope["path"].startswith("/static/")
         await app(scope, receive, send_with_age if is_static_file else send)
 
-    return kept
+    return serve
