@@ -33,7 +33,7 @@ from app.database import embedded, payment_tables, privacy_tables, quality_table
 from app.database.migrate import upgrade_schema
 from app.database.schema import metadata
 from app.database.session import create_engine
-from app.main import create_app
+from app.main import create_app, open_application
 from app.settings import Settings
 from tests.clusters import make_once
 from tests.engines import Engines
@@ -227,7 +227,8 @@ def applications() -> Callable[[str], FastAPI]:
 async def app(database_url: str, applications: Callable[[str], FastAPI]) -> AsyncIterator[FastAPI]:
     """Yield the started application on this test's database."""
     app = applications(database_url)
-    async with app.router.lifespan_context(app):
+    # FastAPI would begin and end a lifespan of each router, too; none has one.
+    async with open_application(app, app.state.settings):
         yield app
 
 

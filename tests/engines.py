@@ -16,7 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.database.session import LOST_CONNECTION_ERRORS, driver_of
 
-FEW = 2  # connections that an engine may keep: PostgreSQL has room for a hundred, and all processes share it
+# Connections that an engine may keep: as many as the background work of an application needs as it starts. PostgreSQL
+# has room for a hundred, and all engines of all processes share it.
+MAX_KEPT_CONNECTIONS = 3
 
 
 class Engines:
@@ -73,7 +75,7 @@ class Reusable(AsyncEngine):
         """The processes of its connections, which are as new; empty if they are not to be kept."""
         pool = self.sync_engine.pool
         assert isinstance(pool, AsyncAdaptedQueuePool)
-        if pool.checkedout() or pool.checkedin() > FEW:
+        if pool.checkedout() or pool.checkedin() > MAX_KEPT_CONNECTIONS:
             return []
         async with AsyncExitStack() as stack:
             connections = [await stack.enter_async_context(self.connect()) for _ in range(pool.checkedin())]

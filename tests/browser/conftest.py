@@ -28,7 +28,7 @@ from app.database import tables
 from app.designs.campaign import Campaign
 from tests import chromium, servers
 from tests.browser.acts import MOMENT_MS, PATIENT_MS
-from tests.browser.contexts import ONE_PROCESS_SWITCH, BrowserContexts
+from tests.browser.contexts import DEFAULT_VIEWPORT, ONE_PROCESS_SWITCH, BrowserContexts
 from tests.browser.hasty import EARLY_PRESSES, EARLY_PRESSES_SCRIPT, SCRIPT_TYPE
 from tests.browser.plain_page import PlainPage
 
@@ -134,7 +134,8 @@ class Visit:
 
     page: Page
     problems: list[str]
-    requested: list[str]
+    shown: list[str]
+    requested: list[str] | None
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -149,18 +150,19 @@ async def visit(request: pytest.FixtureRequest, browser_contexts: BrowserContext
     """Opens a page for a new person; at the end no page may have said anything on its console.
 
     hasty: whether presses on a task that has only just come are taken, so that a test need not wait.
+    requests_noted: whether the visit has what its page `requested`, of which the browser tells one by one.
     """
     visits: list[Visit] = []
 
-    async def open_page(*, hasty: bool = True, **options: Any) -> Visit:
-        options = {"viewport": {"width": 1280, "height": 900}} | options
+    async def open_page(*, hasty: bool = True, requests_noted: bool = False, **options: Any) -> Visit:
+        options = {"viewport": DEFAULT_VIEWPORT} | options
         is_for_one_test = request.node.get_closest_marker("new_browser_context") is not None
         page = (
             await browser_contexts.open_page_in_new_context(options)
             if is_for_one_test
             else await browser_contexts.open_page(options, apart=not hasty)
         )
-        visit = Visit(page, [], [])
+        visit = Visit(page, [], [], [] if requests_noted else None)
         visits.append(visit)
         if not hasty:
             await visit.page.context.route(f"**{EARLY_PRESSES}*", ignore_presses_longer)
@@ -175,12 +177,14 @@ async def visit(request: pytest.FixtureRequest, browser_contexts: BrowserContext
             ),
         )
         visit.page.on("pageerror", lambda error: visit.problems.append(str(error)))
-        visit.page.on("request", lambda request: visit.requested.append(request.url))
+        visit.page.on("framenavigated", lambda frame: visit.shown.append(frame.url))
+        if (requested := visit.requested) is not None:
+            visit.page.on("request", lambda request: requested.append(request.url))
         return visit
 
     yield open_page
     for visit in visits:
-        await browser_contexts.reset_and_keep(visit.page.context, {*visit.requested})
+        await browser_contexts.reset_and_keep(visit.page.context, {*visit.shown})
     assert [visit.problems for visit in visits if visit.problems] == []
 
 

@@ -1,7 +1,8 @@
 """Browser contexts that tests use one after another, each as if it were new.
 
 What a context has fetched stays, and a page that is never closed keeps the process that has compiled it. To start a
-process, fetch and compile for each test takes a quarter of the browser's time.
+process, fetch and compile for each test takes a quarter of the browser's time. For the same reason, tests whose pages
+differ in size or colours share contexts: these belong to a page.
 """
 
 import json
@@ -10,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, BrowserContext, CDPSession, Page, Route
+from playwright.async_api import Browser, BrowserContext, CDPSession, Page, Route, ViewportSize
 
 # With the page that is never closed, all pages of a context use one process.
 ONE_PROCESS_SWITCH = "--renderer-process-limit=1"
 # A port is no part of a site, so this is the site of all servers of the tests, and a process belongs to a site.
 ADDRESS_ON_SITE = "http://127.0.0.1/"
+DEFAULT_VIEWPORT: ViewportSize = {"width": 1280, "height": 900}
+MEDIA_OPTIONS = {"color_scheme", "forced_colors", "reduced_motion"}
 # Of a page without content: a clock or a script that a test installs for all pages of a context shows here.
 LIST_GLOBAL_NAMES = "() => Object.getOwnPropertyNames(window).sort().join(' ')"
 
@@ -43,9 +46,23 @@ class BrowserContexts:
         """Open a page in a context that no one else uses, until `reset_and_keep` is called with it.
 
         Args:
-            options: Those of Playwright's `new_context`.
+            options: Those of Playwright's `new_context`. Other pages of the context, which only the test itself opens,
+                have the viewport and the media of a context without options.
             apart: Whether the context is only used again by others that say so, because they change what it fetches.
         """
+        media = {name: value for name, value in options.items() if name in MEDIA_OPTIONS}
+        viewport = options.get("viewport", DEFAULT_VIEWPORT)
+        page = await self._open_page_of_context(
+            {name: value for name, value in options.items() if name not in media} | {"viewport": DEFAULT_VIEWPORT},
+            apart=apart,
+        )
+        if viewport != DEFAULT_VIEWPORT:
+            await page.set_viewport_size(viewport)
+        if media:
+            await page.emulate_media(**media)
+        return page
+
+    async def _open_page_of_context(self, options: dict[str, Any], *, apart: bool) -> Page:
         kind = json.dumps([options, apart], sort_keys=True)
         while self._resting[kind]:
             reusable = self._resting[kind].pop()
@@ -77,7 +94,7 @@ class BrowserContexts:
         return ReusableContext(context, kind, page, await context.new_cdp_session(page))
 
     async def reset_and_keep(self, context: BrowserContext, addresses: set[str]) -> None:
-        """Remove what a test left in a context whose pages requested these addresses, or close one of a single test."""
+        """Remove what a test left in a context whose pages showed these addresses, or close one of a single test."""
         reusable = self._used.pop(context, None)
         if reusable is None:
             await context.close()

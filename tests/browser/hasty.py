@@ -1,13 +1,15 @@
 """Easel for the tests' browsers: it takes presses on a task that has only just come, because tests are that quick.
 
 The server changes the script, because a browser whose requests are intercepted has no cache and needs more of the
-processor.
+processor. For the same reason a browser may keep scripts and styles: it would ask for each of twenty scripts of a task
+again with every page, and during the tests they do not change.
 """
 
 from pathlib import Path
 
+from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests import toys
 
@@ -19,11 +21,11 @@ SCRIPT_TYPE = "text/javascript"
 def create_app() -> ASGIApp:
     from app import main
 
-    return take_early_presses(main.create_app())
+    return let_static_files_be_kept(take_early_presses(main.create_app()))
 
 
 def create_app_with_toys() -> ASGIApp:
-    return take_early_presses(toys.create_app())
+    return let_static_files_be_kept(take_early_presses(toys.create_app()))
 
 
 def take_early_presses(app: ASGIApp) -> ASGIApp:
@@ -37,3 +39,18 @@ def take_early_presses(app: ASGIApp) -> ASGIApp:
         await (script if is_script else app)(scope, receive, send)
 
     return hasty
+
+
+def let_static_files_be_kept(app: ASGIApp) -> ASGIApp:
+    """Serve the application with static files that a browser asks for once."""
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_age(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 200:
+                MutableHeaders(scope=message)["Cache-Control"] = "max-age=3600"
+            await send(message)
+
+        is_static_file = scope["type"] == "http" and scope["path"].startswith("/static/")
+        await app(scope, receive, send_with_age if is_static_file else send)
+
+    return serve

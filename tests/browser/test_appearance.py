@@ -168,7 +168,7 @@ async def test_sliders_show_when_they_work_also_on_a_slow_connection(page: Page,
 
 
 async def test_page_script_and_style_are_light_and_come_from_here_alone(task: Any, visit: Any, origin: str) -> None:
-    opened = await visit()
+    opened = await visit(requests_noted=True)
     await open_hit(opened.page, (await task(items_per_hit=10)).prolific())
     loaded = await opened.page.evaluate(LOADED)
     names = {name.removeprefix(f"{origin}/static/").partition("?")[0] for name in list(loaded)[1:]}

@@ -41,7 +41,7 @@ async def files(served, origin):
 
 @pytest.mark.parametrize("content", ["markdown", "html"])
 async def test_nothing_of_a_hostile_item_runs_or_is_fetched(task, visit, origin, content):
-    person = await visit()
+    person = await visit(requests_noted=True)
     for start in range(0, len(HOSTILE), 10):
         texts = HOSTILE[start : start + 10]
         campaign = await task(texts, content="text", design="rating", items_per_hit=len(texts))

@@ -87,6 +87,14 @@ async def test_it_has_no_page_of_before_and_the_size_that_was_asked_for(contexts
     assert not await again.evaluate("matchMedia('(prefers-color-scheme: dark), (forced-colors: active)').matches")
 
 
+async def test_pages_of_another_size_in_other_colours_share_it(contexts: BrowserContexts) -> None:
+    page = await contexts.open_page({"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"})
+    assert await page.evaluate("[innerWidth, matchMedia('(prefers-color-scheme: dark)').matches]") == [390, True]
+    again = await open_again(contexts, page)
+    assert again.context is page.context
+    assert await again.evaluate("[innerWidth, matchMedia('(prefers-color-scheme: dark)').matches]") == [700, False]
+
+
 async def test_a_new_page_has_the_focus(contexts: BrowserContexts, address: str) -> None:
     page = await contexts.open_page(OPTIONS)
     again = await open_again(contexts, page)

@@ -135,7 +135,7 @@ async def test_hostile_formulas_run_nothing_and_stay_in_their_place(uploaded, vi
         "$$" + r"\begin{matrix}" * 60 + "$$",
     ]
     campaign = await uploaded(table_of(hostile), "a.csv", design="rating", items_per_hit=8, latex=True)
-    person = await visit(java_script_enabled=True)
+    person = await visit(java_script_enabled=True, requests_noted=True)
     await open_hit(person.page, campaign.prolific())
     assert await person.page.evaluate("window.hacked") is None
     assert [url for url in person.requested if not url.startswith((origin, "data:,"))] == []
@@ -154,7 +154,7 @@ async def test_without_scripts_formulas_are_their_source(uploaded, visit):
 
 async def test_pages_without_formulas_load_nothing_for_them(uploaded, visit):
     campaign = await uploaded(table_of(["$x$"]), "a.csv", design="rating", items_per_hit=1)
-    person = await visit()
+    person = await visit(requests_noted=True)
     await open_hit(person.page, campaign.prolific())
     assert not [url for url in person.requested if "katex" in url or "latex" in url]
     await expect(person.page.locator(".row .text")).to_have_text("$x$")
