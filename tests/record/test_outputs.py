@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -44,6 +44,6 @@ async def test_they_are_those_of_all_judgments_and_an_output_that_nobody_judged_
 
 def test_labels_without_an_order_are_counted_and_have_no_mean():
     design = make_design("categories", {"labels": ["noun", "verb"]})
-    answers = [Answered(4, [0, 1], [1.0, math.nan]), Answered(4, [0], [0.0])]
+    answers: list[Any] = [Answered(4, [0, 1], [1.0, math.nan]), Answered(4, [0], [0.0])]
     (((segment, item), mean),) = outputs.output_mean_by_segment_and_item(design, answers).items()
     assert (segment, item, mean.judgments, mean.mean) == (4, 0, 2, None)

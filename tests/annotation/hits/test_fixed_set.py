@@ -194,5 +194,6 @@ async def test_a_hit_is_the_last_if_it_completes_the_set_and_all_other_items_hav
     for _ in range(2):
         next_hit = await find_or_lease_next_hit(engine, me, cache=cache)
         are_last.append(is_last_hit_as_far_as_known(cache, next_hit))
+        assert next_hit.hit is not None
         await submit_scores(engine, me, next_hit.hit)
     assert are_last == [False, True]

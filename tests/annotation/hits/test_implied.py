@@ -187,5 +187,5 @@ async def test_many_own_answers_are_read_in_a_thread_and_imply_the_same(engine, 
     known = Implications()
     for who, (first, second), given in await answers_of(engine, campaign):
         anyway = mask_of_implied_pairs_asked_anyway(campaign.seed, who, first, [second], 1).item()
-        outcome = 1 if given[0] < given[1] else -1
-        assert known.add_outcome_and_return_implied_or_none(first, second, outcome) is None or anyway
+        implied = known.add_outcome_and_return_implied_or_none(first, second, 1 if given[0] < given[1] else -1)
+        assert implied is None or anyway

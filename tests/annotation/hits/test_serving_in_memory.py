@@ -146,8 +146,8 @@ def changes(watermark: str = "1:9:", *, revision: int = 2, releases: int = 1, **
     return SimpleNamespace(watermark=watermark, revision=revision, releases=releases, **news, **nothing)
 
 
-def copy_of_posteriors() -> CampaignIndex:
-    values = ItemValues([0.5, 0.5], [0.1, 0.1], [3, 3])
+def copy_of_posteriors(items: int = 2) -> CampaignIndex:
+    values = ItemValues([0.5] * items, [0.1] * items, [3] * items)
     index = AlgorithmOne().make_selection_index(values, SelectionSettings(9, items_per_hit=2, gamma=0.1))
     return CampaignIndex(index, np.random.default_rng(1), 9, 2, 1, "1:5:", datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -197,3 +197,8 @@ def test_an_answer_about_an_item_with_all_judgments_is_refused_unless_every_hit_
             refuse_hit_with_fully_judged_item(campaign, hit, judgments)
     else:
         refuse_hit_with_fully_judged_item(campaign, hit, judgments)
+
+
+def test_a_copy_takes_as_much_more_memory_as_it_has_more_items():
+    small, larger, largest = [copy_of_posteriors(items).approximate_bytes for items in (10, 20, 40)]
+    assert 2 * (larger - small) == largest - larger > 0
