@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.annotation.hits.answer_storage import first_and_last_positions_and_concatenation
+from app.annotation.hits.answer_storage import (
+    first_and_last_positions_and_concatenation,
+    refuse_hit_with_fully_judged_item,
+)
 from app.annotation.hits.campaign_index import AnnotatorHistory, CampaignIndex
 from app.annotation.hits.condition_blocks import has_enough_tasks, task_limits_of_blocks
 from app.annotation.hits.item_audiences import build_item_audiences, parse_audiences
@@ -18,7 +21,7 @@ from app.annotation.hits.program_annotators import (
     values_by_item_number_or_refuse,
 )
 from app.annotation.hits.withdrawal_code import WithdrawalCodes, withdrawal_code_hash
-from app.errors import Invalid
+from app.errors import Gone, Invalid
 from app.record.changes import sort_key_of_watermark
 from app.selection.index import AlgorithmOne
 from app.selection.rule import ItemStatus, ItemValues, SelectionSettings
@@ -143,8 +146,8 @@ def changes(watermark: str = "1:9:", *, revision: int = 2, releases: int = 1, **
     return SimpleNamespace(watermark=watermark, revision=revision, releases=releases, **news, **nothing)
 
 
-def copy_of_posteriors() -> CampaignIndex:
-    values = ItemValues([0.5, 0.5], [0.1, 0.1], [3, 3])
+def copy_of_posteriors(items: int = 2) -> CampaignIndex:
+    values = ItemValues([0.5] * items, [0.1] * items, [3] * items)
     index = AlgorithmOne().make_selection_index(values, SelectionSettings(9, items_per_hit=2, gamma=0.1))
     return CampaignIndex(index, np.random.default_rng(1), 9, 2, 1, "1:5:", datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -181,3 +184,21 @@ def test_a_copy_remembers_what_annotators_answered_and_adds_new_answers_to_it():
     news.new_hits, news.new_annotators, news.new_items = [12, 13], [3, 4], ["{1}", "{0}"]
     copy.merge_changes(news)
     assert (history.answered_hits, history.seen) == ({11, 12}, {0, 1})
+
+
+@pytest.mark.parametrize(
+    ("judgments", "is_refused"), [({1: 2, 9: 7}, False), ({1: 3, 9: 0}, True), ({1: 4, 9: 0}, True), ({9: 7}, False)]
+)
+def test_an_answer_about_an_item_with_all_judgments_is_refused_unless_every_hit_shows_the_item(judgments, is_refused):
+    campaign: Any = SimpleNamespace(judgments_per_item=3, always_shown=[9])
+    hit: Any = SimpleNamespace(hit_items=[item for item in (1, 9) if item in judgments])
+    if is_refused:
+        with pytest.raises(Gone):
+            refuse_hit_with_fully_judged_item(campaign, hit, judgments)
+    else:
+        refuse_hit_with_fully_judged_item(campaign, hit, judgments)
+
+
+def test_a_copy_takes_as_much_more_memory_as_it_has_more_items():
+    small, larger, largest = [copy_of_posteriors(items).approximate_bytes for items in (10, 20, 40)]
+    assert 2 * (larger - small) == largest - larger > 0

@@ -318,3 +318,12 @@ async def test_without_a_list_of_reasons_none_is_asked_for(engine, reason):
     hit = await try_to_lease_hit(engine, me)
     await answer(engine, me, hit, [hit.items[0]], reason)
     assert await fetch_value(engine, "SELECT extra FROM responses") == {"cannot_be_judged": {str(hit.items[0]): ""}}
+
+
+async def test_the_answer_that_takes_the_last_items_out_of_the_pool_finishes_the_campaign(engine):
+    campaign = await asking(engine, items=2, unjudged_people=2)
+    for name, status in (("ann", "running"), ("bob", "finished")):
+        me = await create_annotator(engine, campaign, name)
+        hit = await try_to_lease_hit(engine, me)
+        await answer(engine, me, hit, hit.items)
+        assert await fetch_value(engine, "SELECT status FROM campaigns") == status
