@@ -255,8 +255,6 @@ def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
     campaign = snapshot.campaign
     pay = campaign.pay_per_hit or 0.0
     paid_hits = int(snapshot.counts.paid_hits or 0)
-    if not campaign.rehearsal_of:
-        paid_hits = max(0, paid_hits - snapshot.simulated_hit_count)
     hits_left = (
         round_up_quotient(snapshot.judgments_left_count, snapshot.judgments_per_task)
         if campaign.status != "finished"

@@ -11,6 +11,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.platforms.registry import simulated_platform_names
 from app.campaigns.item_list import count_simulated_hits
 from app.campaigns.totals import average_judgments_per_task
 from app.dashboard.halo import HaloState, can_estimate_halo
@@ -51,7 +52,10 @@ LOAD_CAMPAIGN_COUNTS = text(f"""
            ({COUNT_LEASED_HITS}) AS open_hits,
            CASE WHEN CAST(:paid AS boolean) THEN
                (SELECT count(*) FROM responses r {JOIN_LEASED_HITS}
-                WHERE r.campaign_id = :campaign AND r.replaces IS NULL) END AS paid_hits
+                WHERE r.campaign_id = :campaign AND r.replaces IS NULL)
+               - (SELECT count(*) FROM annotators a
+                  JOIN responses r ON r.campaign_id = a.campaign_id AND r.annotator_id = a.id {JOIN_LEASED_HITS}
+                  WHERE a.campaign_id = :campaign AND a.platform = ANY(:unpaid) AND r.replaces IS NULL) END AS paid_hits
 """)
 
 LIST_SCORES_OF_CRITERION = """
@@ -169,7 +173,12 @@ async def load_campaign_snapshot(
     campaign_id = criterion.campaign.id
     # First, so that they are never more than all.
     simulated_hits = await count_simulated_hits(connection, campaign_id)
-    count_parameters = {"campaign": campaign_id, "now": now, "paid": bool(criterion.campaign.pay_per_hit)}
+    count_parameters = {
+        "campaign": campaign_id,
+        "now": now,
+        "paid": bool(criterion.campaign.pay_per_hit),
+        "unpaid": [] if criterion.campaign.rehearsal_of else simulated_platform_names(),
+    }
     counts = (await connection.execute(LOAD_CAMPAIGN_COUNTS, count_parameters)).one()
     hits_by_minute = await load_hit_count_by_minute(connection, campaign_id, as_of)
     driver = await driver_of(connection)

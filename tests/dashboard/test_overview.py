@@ -91,6 +91,20 @@ async def test_pay_per_hour_waits_for_some_tasks(engine, researcher):
     assert "£60.00 an hour" in await page_of(researcher, campaign)
 
 
+async def test_simulated_annotators_cost_nothing_even_if_they_are_excluded(engine, researcher):
+    campaign = await create_running_campaign(engine, pay_per_hit=0.5, currency="GBP", judgments_per_item=9)
+    simulated = await create_annotator(engine, campaign, name="made up", platform="simulation")
+    person = await create_annotator(engine, campaign, name="a person")
+    for one in (simulated, simulated, person):
+        await submit_scores(engine, one, await try_to_lease_hit(engine, one))
+    for excluded in (False, True):
+        if excluded:
+            data = {"reason": "not a person"}
+            await researcher.post(f"/admin/campaigns/{campaign.slug}/annotators/A1/exclude", data=data)
+        money = (await page_of(researcher, campaign)).partition(">Money<")[2].partition("</article>")[0]
+        assert "£0.50" in money.partition("of about")[0], excluded
+
+
 async def test_a_line_is_drawn_after_the_best(researcher, campaign):
     page = await page_of(researcher, campaign)
     before, _, _ = page.partition('<tr class="cut">')
