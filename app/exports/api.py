@@ -32,7 +32,9 @@ class DisplayedPosteriorSchema(BaseModel):
 
     score: float | None = Field(description="In the reply's `unit`; null, like its interval, without judgments.")
     standard_deviation: float | None = Field(
-        description=("Standard error of the posterior; null for ratios, whose error is a factor.")
+        description=(
+            "Standard error of the posterior; null without judgments, and for ratios, whose error is a factor."
+        )
     )
     low: float | None
     high: float | None

@@ -60,12 +60,11 @@ async def open_items_export_table(connection: AsyncConnection, campaign: Campaig
     """Export one row per item: id, shown, the uploaded columns, the posterior, the mean and the goal.
 
     The posterior has its parameters, score, standard deviation and interval; without judgments only its parameters,
-    those of the prior. The mean of the given values has its
-    standard error and calibrated interval; the shrunken score and its interval are right for items chosen by their
-    scores, too. All are in points, or in the other unit that pages show. If the posterior
-    counts classes, the likeliest label and its share are added; if values have no order, there is no mean. If
-    annotators may mark an item as impossible to judge, the row says how many did and why. With several criteria, there
-    is a row per item by the first, then by the next.
+    those of the prior. The mean of the given values has its standard error and calibrated interval; the shrunken score
+    and its interval are right for items chosen by their scores, too. All are in points, or in the other unit that pages
+    show. If the posterior counts classes, the likeliest label and its share are added; if values have no order, there
+    is no mean. If annotators may mark an item as impossible to judge, the row says how many did and why. With several
+    criteria, there is a row per item by the first, then by the next.
     """
     unjudged = await load_unjudged_cell_formatter_or_none(connection, campaign)
     uploaded = [name for name in await load_uploaded_column_names(connection, campaign.id) if name != "id"]

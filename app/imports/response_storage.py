@@ -28,6 +28,7 @@ from app.imports.imported_hits_store import (
 )
 from app.imports.response_receipt import ResponseImportReceipt
 from app.imports.unfinished_imports import AnswerFile, delete_unfinished_import, store_unfinished_import
+from app.privacy.erasures import reopen_erasures_since
 from app.record.bulk_update import lock_and_load_posteriors_by_criterion, take_shared_lock_to_store_answers
 
 MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 50_000
@@ -128,6 +129,7 @@ class ResponseStorage:
         await log_change(connection, "answers.imported", self.campaign, new_values={"hits": hit_count})
         if not is_stored_at_once:
             await store_unfinished_import(connection, self.campaign.id, self.answer_file, hit_count=hit_count)
+            await reopen_erasures_since(connection, self.campaign.id, since=self.answer_file.started_at)
 
     async def refuse_if_campaign_became_draft(self, connection: AsyncConnection) -> None:
         """Raise `Conflict` (`not_launched`) if the campaign became a draft again, even if it was launched since then.

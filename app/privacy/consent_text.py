@@ -105,12 +105,12 @@ def draft_consent_text(facts: StudyFacts, max_days: int | None = None) -> str:
 
 def sentence_on_purpose(purpose: str) -> str:
     """Return what the answers are used for, as a sentence: the purpose may be a question, a verb or a noun."""
-    purpose = purpose.strip().rstrip(".") or UNKNOWN.format("what you want to find out")
+    purpose = purpose.strip().rstrip(".?") or UNKNOWN.format("what you want to find out")
     first_word = purpose.split()[0].lower()
     if first_word == "to":
-        return f"We use your answers {purpose}."
+        return f"We use your answers t{purpose[1:]}."
     if first_word in ("how", "what", "which", "whether", "why", "who", "when", "where", "[what"):
-        return f"We want to find out {purpose}."
+        return f"We want to find out {purpose[0].lower()}{purpose[1:]}."
     return f"We use your answers for {purpose}."
 
 

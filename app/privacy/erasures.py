@@ -99,6 +99,10 @@ HAS_IMPORT_FROM_BEFORE = text("""
         SELECT FROM unfinished_imports f JOIN erasures e ON e.campaign_id = f.campaign_id
         WHERE e.campaign_id = :campaign AND e.id = :id AND f.started_at <= e.identifiers_erased_at)
 """)
+REOPEN_ERASURES_SINCE = text("""
+    UPDATE erasures SET finished_at = NULL
+    WHERE campaign_id = :campaign AND identifiers_erased_at >= :since AND finished_at IS NOT NULL
+""")
 NOTE_FINISHED_ERASURE = text("""
     UPDATE erasures SET finished_at = :now WHERE campaign_id = :campaign AND id = :id AND finished_at IS NULL
 """)
@@ -334,6 +338,11 @@ async def remove_values_of_answers(connection: AsyncConnection, erasure: Erasure
     erasure_key = {"campaign": erasure.campaign_id, "id": erasure.id}
     if not (await connection.execute(HAS_IMPORT_FROM_BEFORE, erasure_key)).scalar_one():
         await connection.execute(NOTE_FINISHED_ERASURE, erasure_key | {"now": now})
+
+
+async def reopen_erasures_since(connection: AsyncConnection, campaign_id: int, *, since: datetime) -> None:
+    """Let erasures wait for the file of an import that began before them and is stored only now."""
+    await connection.execute(REOPEN_ERASURES_SINCE, {"campaign": campaign_id, "since": since})
 
 
 async def close_hits_and_lock_person_and_return_ids(

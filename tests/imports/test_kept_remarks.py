@@ -87,21 +87,29 @@ async def test_they_are_kept_with_the_answer_and_exported_again(engine, format_,
     assert await replay_is_clean(engine, second.slug)
 
 
-async def test_telemetry_by_each_criterion_is_kept(engine):
+@pytest.mark.parametrize("criteria_with_telemetry", [("fluent", "true"), ("fluent",), ("true",)])
+async def test_telemetry_by_each_criterion_is_kept(engine, criteria_with_telemetry):
     criteria = [{"name": name, "question": "How?"} for name in ("fluent", "true")]
     first, second = await create_two_campaigns(engine, criteria=criteria)
 
     def by_criterion(items):
         return AnswerByCriterion(
             {
-                name: Answer(dict.fromkeys(items, score), {items[0]: Touch(changes=k)}, "9x9", "page")
+                name: Answer(
+                    dict.fromkeys(items, score),
+                    {items[0]: Touch(changes=k)} if name in criteria_with_telemetry else {},
+                    "9x9" if len(criteria_with_telemetry) == len(criteria) else None,
+                    "page",
+                )
                 for k, (name, score) in enumerate((("fluent", 10.0), ("true", 90.0)))
             }
         )
 
     await answer(engine, first, "ada", by_criterion)
     await import_results(engine, second, await written(engine, first.slug, "responses", "csv"), "a.csv")
-    assert await fetch_rows(engine, TOLD, id=second.id) == await fetch_rows(engine, TOLD, id=first.id)
+    stored = await fetch_rows(engine, TOLD, id=second.id)
+    assert stored == await fetch_rows(engine, TOLD, id=first.id)
+    assert stored[0][1]
 
 
 async def test_a_flag_without_a_reason_is_kept_from_json_lines(engine):
@@ -152,6 +160,16 @@ async def test_invisible_characters_of_a_comment_are_removed(engine):
     row = {"seq": 1, "hit": "h", "annotator": "a", "item": "v0", "value": 5, "comment": "a\u0007b"}
     await import_results(engine, campaign, json.dumps(row) + "\n", "a.jsonl")
     assert await fetch_value(engine, "SELECT extra FROM responses") == {"remarks": {"0": {"comment": "ab"}}}
+
+
+async def test_remarks_on_tasks_without_any_score_are_not_counted_as_kept(engine):
+    campaign = await create_running_campaign(engine, **SETTINGS)
+    head, mark = EXPORT.replace("value,", "value,not_applicable,"), ",Noise,,,,,,"
+    table = f"{head}1,h,a,v0,,true,{mark}\n1,h,a,v1,,true,{mark}\n2,g,a,v0,5,false,{mark}\n"
+    receipt = await import_results(engine, campaign, table, "a.csv")
+    assert (receipt.without_score, receipt.remarks) == (1, 1)
+    stored = await fetch_value(engine, "SELECT jsonb_agg(extra) FROM responses")
+    assert stored == [{"remarks": {"0": {"comment": "Noise"}}}]
 
 
 async def test_the_page_and_programs_say_how_many_remarks_are_kept(engine, researcher, api_client):  # noqa: F811

@@ -74,6 +74,8 @@ async def test_what_is_missing_or_contradicts_the_settings_is_a_warning(engine, 
         ("how people judge tone", "We want to find out how people judge tone."),
         ("to train a model", "We use your answers to train a model."),
         ("research on politeness.", "We use your answers for research on politeness."),
+        ("How people judge tone?", "We want to find out how people judge tone."),
+        ("To train GPT.", "We use your answers to train GPT."),
         ("", "We want to find out [what you want to find out]."),
     ],
 )

@@ -88,6 +88,21 @@ async def test_an_erasure_is_finished_when_the_file_of_an_interrupted_import_is_
     assert await verification_is_clean(engine, campaign)
 
 
+async def test_an_erasure_while_an_import_reads_its_file_is_finished_when_the_file_is_gone(
+    engine, campaign, monkeypatch
+):
+    monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 5)
+    await erase_found(engine, campaign, "Ann", "anonymise", now=LATER)
+    await finish_open_erasures(engine, now=LATER)
+    assert await fetch_value(engine, COUNT_FINISHED) == 1
+    await interrupt_import_of(engine, campaign, *(f"W{k}" for k in range(12)), "Ann")  # which began before
+    await finish_open_erasures(engine, now=LATER)
+    assert await fetch_value(engine, COUNT_FINISHED) == 0
+    await InterruptedImports(engine, lambda _campaign_id: None).continue_imports()
+    await finish_open_erasures(engine, now=LATER)
+    assert await fetch_value(engine, COUNT_FINISHED) == 1
+
+
 async def test_an_import_that_began_after_an_erasure_does_not_hold_it_open(engine, campaign, monkeypatch):
     monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 5)
     await erase_found(engine, campaign, "Ben", "anonymise", now=NOW - timedelta(hours=1))

@@ -313,7 +313,7 @@ def parse_value_cell_or_refuse(
 ) -> float:
     if (scale := reader.options.scale) is not None:
         if is_export:
-            message = "the values of an export are on the campaign’s scale, so scale_from and scale_to mean nothing."
+            message = "the values of an export are on the campaign’s scale, so scale_from and scale_to do not apply."
             raise_upload_refusal_at_line("scale_not_possible", line, message)
         number = reader.normalise_number_notation(cell, accept_percent=value_reader.is_points_scale)
         return value_of_file_scale_or_refuse(line, number, scale, value_reader)
