@@ -192,7 +192,7 @@ def of_object(schema, definitions=None):
 
 
 OF_CAMPAIGNS = of_object(CampaignSettings.model_json_schema())
-OF_DESIGNS = {name: of_object(design.model_json_schema()) for name, design in [*DESIGNS.items(), ("smiley", Smiley)]}
+OF_DESIGNS = {name: of_object(design.model_json_schema()) for name, design in (DESIGNS | {"smiley": Smiley}).items()}
 
 
 def possible(design, drawn, own):
