@@ -1,5 +1,6 @@
-"""Take all pictures of README and docs: `.venv/bin/python docs/pictures.py`, about two minutes.
+"""Take all pictures of README and docs: `.venv/bin/python docs/pictures.py`, about two minutes on an idle machine.
 
+With names of pictures, it takes only these: `.venv/bin/python docs/pictures.py design-rating`.
 It serves the demo and a campaign of each scene on data of its own, lets a simulated crowd answer, opens the pages in
 Chromium and stores small pictures, and the outlines by which `tests/test_pictures.py` finds that they are out of date.
 """
@@ -12,7 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,9 @@ from docs.picture_outlines import (  # noqa: E402
     PICTURES,
     RESEARCHERS_PAGES,
     SEGMENT,
+    VARIANTS,
     fetch_outlines,
+    read_outlines,
     write_outlines,
 )
 from docs.picture_scenes import SCENES, Scene, SystemsScene  # noqa: E402
@@ -44,6 +47,8 @@ DRAWN_MS = 5000  # the first live event is drawn by then, or the scores are fitt
 IGNORED_MS = 800  # a new HIT ignores clicks and keys for a moment
 BELOW = 20  # pixels under the last line
 COLOURS = (256, 128, 64, 32)
+DEMO_HITS = (("hit", WIDE, "light"), ("hit-dark", WIDE, "dark"), ("hit-phone", PHONE, "light"))
+ALL_PICTURES = ("hit", *RESEARCHERS_PAGES, "segments", *VARIANTS, *(scene.file for scene in SCENES))
 
 
 def easel(*arguments: str) -> str:
@@ -153,15 +158,17 @@ async def log_in(browser: Browser, login: str) -> Any:
     return await page.context.storage_state()
 
 
-async def take_researchers_pages(browser: Browser, base: str, cookies: Any, systems: str) -> None:
-    """Take the pictures of researchers' pages."""
+async def take_researchers_pages(
+    browser: Browser, base: str, cookies: Any, systems: str, pictures: Collection[str]
+) -> None:
+    """Take those of these pictures that show researchers' pages."""
     segments = f"/admin/campaigns/{systems}/items?segment={SEGMENT}"
     shots = [(picture, path, WIDE, "light") for picture, path in (RESEARCHERS_PAGES | {"segments": segments}).items()]
     shots += [
         ("dashboard-dark", RESEARCHERS_PAGES["dashboard"], WIDE, "dark"),
         ("dashboard-phone", RESEARCHERS_PAGES["dashboard"], PHONE, "light"),
     ]
-    for picture, path, size, scheme in shots:
+    for picture, path, size, scheme in (shot for shot in shots if shot[0] in pictures):
         page = await open_page(browser, size, scheme, storage_state=cookies)
         await page.goto(base + path)
         await page.wait_for_timeout(DRAWN_MS)
@@ -169,8 +176,10 @@ async def take_researchers_pages(browser: Browser, base: str, cookies: Any, syst
         await page.context.close()
 
 
-async def take_outlines(base: str, cookies: Any, hits: Mapping[str, str], systems: str) -> None:
-    """Store the outlines of all pages."""
+async def take_outlines(
+    base: str, cookies: Any, hits: Mapping[str, str], systems: str, pictures: Collection[str]
+) -> None:
+    """Store the outlines of the pages in these pictures; of other pictures the stored ones remain."""
     jar = {cookie["name"]: cookie["value"] for cookie in cookies["cookies"]}
     accept = {"accept": "text/html"}
     async with (
@@ -184,47 +193,56 @@ async def take_outlines(base: str, cookies: Any, hits: Mapping[str, str], system
         async def begin(path: str) -> str:
             return (await annotator.post(path)).raise_for_status().text
 
-        write_outlines(await fetch_outlines(read, begin, hits, systems))
+        outlines = await fetch_outlines(read, begin, hits, systems)
+    others = {picture: lines for picture, lines in read_outlines().items() if picture in ALL_PICTURES}
+    write_outlines(others | {picture: lines for picture, lines in outlines.items() if picture in pictures})
 
 
-async def take(link: str, login: str, campaigns: Mapping[str, tuple[str, str]]) -> None:
-    """Take all pictures.
+async def take(link: str, login: str, campaigns: Mapping[str, tuple[str, str]], pictures: Collection[str]) -> None:
+    """Take these pictures.
 
     Args:
         link: annotators' link of the demo.
         login: researchers' login link.
         campaigns: slug and path of the annotators' link, by picture.
+        pictures: names of the pictures.
     """
     base, _, key = link.partition("/link/")
     systems = campaigns["systems"][0]
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium.find(), chromium_sandbox=False)
-        await take_demo_hit(browser, link, "hit", WIDE)
-        await take_demo_hit(browser, link, "hit-dark", WIDE, "dark")
-        await take_demo_hit(browser, link, "hit-phone", PHONE)
+        for picture, size, scheme in DEMO_HITS:
+            if picture in pictures:
+                await take_demo_hit(browser, link, picture, size, scheme)
         cookies = await log_in(browser, login)
-        await take_researchers_pages(browser, base, cookies, systems)
-        for scene in SCENES:
+        await take_researchers_pages(browser, base, cookies, systems, pictures)
+        for scene in (scene for scene in SCENES if scene.file in pictures):
             await take_scene(browser, base, scene, campaigns[scene.file][1])
         hits = {picture: path for picture, (_, path) in campaigns.items()} | {"hit": f"/link/{key}"}
-        await take_outlines(base, cookies, hits, systems)
+        await take_outlines(base, cookies, hits, systems, pictures)
         await browser.close()
 
 
-def main() -> None:
-    """Serve, simulate, and take the pictures."""
+def main(names: Sequence[str]) -> None:
+    """Serve, simulate, and take the pictures with these names, or all."""
+    if unknown := set(names) - set(ALL_PICTURES):
+        sys.exit(
+            f"There is no picture {', '.join(sorted(unknown))}. The pictures are {', '.join(sorted(ALL_PICTURES))}."
+        )
+    pictures = names or ALL_PICTURES
+    scenes = [scene for scene in SCENES if scene.file in pictures or isinstance(scene, SystemsScene)]
     PICTURES.mkdir(exist_ok=True)
     for name in [name for name in os.environ if name == "DATABASE_URL" or name.startswith("EASEL_")]:
         del os.environ[name]
     with tempfile.TemporaryDirectory(prefix="easel-pictures-") as folder:
         os.environ["EASEL_DATA_DIR"] = folder
         with serve_demo() as link:
-            campaigns = {scene.file: launch(scene, Path(folder)) for scene in SCENES}
+            campaigns = {scene.file: launch(scene, Path(folder)) for scene in scenes}
             easel("simulate", DEMO, "--hits", "240", "--truth", "oracle", "--pace", "0.1")
-            (systems,) = [campaigns[scene.file][0] for scene in SCENES if isinstance(scene, SystemsScene)]
+            (systems,) = [campaigns[scene.file][0] for scene in scenes if isinstance(scene, SystemsScene)]
             easel("simulate", systems, "--hits", "24", "--pace", "0")
-            asyncio.run(take(link, easel("login"), campaigns))
+            asyncio.run(take(link, easel("login"), campaigns, pictures))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

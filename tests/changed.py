@@ -92,12 +92,12 @@ def _importers(files: Mapping[str, str]) -> defaultdict[str, set[str]]:
     """Return the files that import each module, or something from it."""
     importers = defaultdict(set)
     for file, text in files.items():
-        for name in _imported(text):
+        for name in imported_names(text):
             importers[name].add(file)
     return importers
 
 
-def _imported(text: str) -> set[str]:
+def imported_names(text: str) -> set[str]:
     """Return all imports of a file: dotted names, and those of the packages around them."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(text)):

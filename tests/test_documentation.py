@@ -7,9 +7,11 @@ from pathlib import Path
 import click
 
 from app.campaigns.campaign_file import About, CampaignFile, ItemsOfFile
+from app.campaigns.setting_types import can_law_read_design
 from app.cli.commands import easel
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.registry import DESIGNS
+from app.inference.online.laws import ONLINE_LAWS
 from app.settings import Settings, environment_variable_name
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -99,6 +101,28 @@ def test_every_design_has_a_page_with_a_picture_which_is_linked(subtests):
                 assert f"**{part}.**" in page
             for other in ("README.md", "docs/researchers/settings.md"):
                 assert f"designs/{name}.md" in (ROOT / other).read_text()
+
+
+def test_the_readme_counts_the_ways_of_asking():
+    number = ("nine", "ten", "eleven", "twelve")[len(DESIGNS) - 9]
+    assert f"{number} ways of asking" in (ROOT / "README.md").read_text().lower()
+
+
+def test_laws_on_the_page_of_a_design_are_those_that_read_its_answers(subtests):
+    for name, design in DESIGNS.items():
+        row = re.search(
+            r"^\| update law \| (.+?) \|", (ROOT / "docs" / "designs" / f"{name}.md").read_text(), re.MULTILINE
+        )
+        if row is not None:
+            with subtests.test(design=name):
+                laws = {law.name for law in ONLINE_LAWS.values() if can_law_read_design(design(), law)}
+                assert set(re.findall(r"`(.+?)`", row[1])) == laws
+
+
+def test_tests_on_developers_pages_are_quoted_so_that_they_run():
+    pages = {page.name: page.read_text() for page in (ROOT / "docs" / "developers").glob("*.md")}
+    written = {name: re.sub(r"<!-- code: .*?<!-- end -->", "", text, flags=re.DOTALL) for name, text in pages.items()}
+    assert [name for name, text in written.items() if "def test_" in text] == []
 
 
 def documented_names(title):

@@ -11,7 +11,6 @@ from app.designs.field_flags import InputModel
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
 
 RuleAction = Literal["nothing", "warn", "hold", "exclude"]
 
@@ -35,7 +34,7 @@ class RuleRequirement:
         count_per_other: Number of units that each of `other_annotators` others needs; 0 for rules that do not compare
             annotators.
         target: Annotators that the rule can find with this amount.
-        other_annotators: Number of others to compare with.
+        other_annotators: Number of others to compare with; 0 for rules that do not compare annotators.
 
     """
 
@@ -43,7 +42,7 @@ class RuleRequirement:
     unit: Literal["failed gold item", "failed attention item", "task", "judgment", "implied pair"]
     count_per_other: int = 0
     target: str = "anyone"
-    other_annotators: int = MIN_OTHER_ANNOTATORS
+    other_annotators: int = 0
 
 
 class QualityRule(InputModel, ABC):

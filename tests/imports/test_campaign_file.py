@@ -27,6 +27,8 @@ from app.imports import campaign_file_io
 from app.imports.campaign_zip import ItemTable, SentCampaign
 from tests.annotation.hits.campaigns import NOW, fetch_rows, fetch_value
 from tests.campaigns.drafts import apply_action, create_draft, import_items
+from tests.toys import register
+from tests.toys.smiley import Smiley
 
 ROOT = Path(__file__).parents[2]
 START = "name: Verbs\nquestion: How often?\n"
@@ -170,11 +172,17 @@ def of_schema(schema, definitions):
         high = schema.get("maximum", schema.get("exclusiveMaximum", 10**9))
         return (st.integers if schema["type"] == "integer" else st.floats)(low, high)
     if schema.get("type") == "array":
-        return st.lists(of_schema(schema["items"], definitions), min_size=1, max_size=4)
+        return of_array(schema, definitions)
     if schema.get("type") == "object":
         return of_object(schema, definitions)
     plain = {"boolean": st.booleans(), "null": st.none(), "string": TEXTS | st.sampled_from(["no", "1_0", "null", "x"])}
     return plain[schema["type"]]
+
+
+def of_array(schema, definitions):
+    if "prefixItems" in schema:  # of a tuple
+        return st.tuples(*(of_schema(one, definitions) for one in schema["prefixItems"])).map(list)
+    return st.lists(of_schema(schema["items"], definitions), min_size=1, max_size=4)
 
 
 def of_object(schema, definitions=None):
@@ -184,7 +192,7 @@ def of_object(schema, definitions=None):
 
 
 OF_CAMPAIGNS = of_object(CampaignSettings.model_json_schema())
-OF_DESIGNS = {name: of_object(design.model_json_schema()) for name, design in DESIGNS.items()}
+OF_DESIGNS = {name: of_object(design.model_json_schema()) for name, design in (DESIGNS | {"smiley": Smiley}).items()}
 
 
 def possible(design, drawn, own):
@@ -199,7 +207,15 @@ def possible(design, drawn, own):
     return CampaignSettings.model_validate(chosen)
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.fixture(scope="module")
+def toys():
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        register(monkeypatch.setitem)
+        yield
+
+
+@pytest.mark.usefixtures("toys")
+@pytest.mark.parametrize("design", OF_DESIGNS)
 @hypothesis.settings(max_examples=25)
 @given(data=st.data())
 def test_what_is_written_of_any_settings_makes_equal_ones(design, data):

@@ -319,21 +319,20 @@ def test_a_law_of_scores_says_what_is_wrong_with_a_hit(law, subtests):
 def test_an_update_that_cannot_be_is_refused(name, subtests):
     law, bad_numbers = SCORE_LAWS[name], (0.0, -1.0, float("nan"), float("inf"))
     assert isinstance(law, ItemLaw)
-    for first, second, scores, message in (
-        *(([1.0, 1.0], [1.0, 1.0], scores, "one score per item") for scores in ([], [0.5], [0.5, 0.5, 0.5])),
-        ([], [], [], "one score per item"),
-        ([1.0, 1.0], [1.0], [0.5, 0.5], "a posterior is a pair"),
-        *(
-            ([1.0, 1.0], [1.0, 1.0], [0.5, score], "between 0 and 1")
-            for score in (-0.01, 1.01, 50, float("nan"), float("inf"))
-        ),
-        *(([1.0, 1.0], [1.0, bad], [0.5, 0.5], "must be finite") for bad in bad_numbers),
+    *others, last = [[number] * 2 for number in law.family.default_prior]
+    valid = [*others, last]
+    for state, scores, message in (
+        *((valid, scores, "one score per item") for scores in ([], [0.5], [0.5, 0.5, 0.5])),
+        ([column[:0] for column in valid], [], "one score per item"),
+        ([*others, last[:1]], [0.5, 0.5], "a posterior is a pair" if len(others) == 1 else "a posterior is a"),
+        *((valid, [0.5, score], "between 0 and 1") for score in (-0.01, 1.01, 50, float("nan"), float("inf"))),
+        *(([*others, [last[0], bad]], [0.5, 0.5], "must be finite") for bad in bad_numbers),
     ):
         with (
-            subtests.test(first=first, second=second, scores=scores),
+            subtests.test(state=state, scores=scores),
             pytest.raises(ValueError, match=message),
         ):
-            law.update(first, second, scores, TUNED)
+            law.update(*state, scores, TUNED)
 
 
 def test_a_mean_that_is_no_number_is_refused():

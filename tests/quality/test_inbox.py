@@ -119,7 +119,7 @@ async def test_annotators_without_an_answer_are_only_counted(engine, researcher)
 
 
 GOLD = RuleRequirement(5, "failed gold item")
-FAST = RuleRequirement(12, "task", 5)
+FAST = RuleRequirement(12, "task", 5, other_annotators=5)
 
 
 @pytest.mark.parametrize(

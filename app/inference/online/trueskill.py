@@ -100,24 +100,27 @@ def _variance_after_outcome(sigma2: float, other_variance: float, w: float) -> f
     return sigma2 * ((other_variance + sigma2 * (1.0 - w)) / (other_variance + sigma2))
 
 
+NORMAL = PosteriorFamily(
+    name="Normal",
+    parameter_names=("mu", "sigma2"),
+    score_name="mean",
+    default_prior=TRUESKILL_DEFAULT_PRIOR,
+    support=(-math.inf, math.inf),
+    is_valid_prior=is_valid_trueskill_prior,
+    score=score,
+    variance=variance,
+    interval=interval,
+    density=density,
+    scores_and_variances=normal.to_normal_float_lists,  # the parameters themselves
+)
+
+
 LAW = ItemLaw(
     name="trueskill",
     title="TrueSkill: only the order counts, Gaussian",
     assumes="Only the order of the items of a task counts; each item has a skill that is seen with Normal noise of the "
     "same size everywhere.",
-    family=PosteriorFamily(
-        name="Normal",
-        parameter_names=("mu", "sigma2"),
-        score_name="mean",
-        default_prior=TRUESKILL_DEFAULT_PRIOR,
-        support=(-math.inf, math.inf),
-        is_valid_prior=is_valid_trueskill_prior,
-        score=score,
-        variance=variance,
-        interval=interval,
-        density=density,
-        scores_and_variances=normal.to_normal_float_lists,  # the parameters themselves
-    ),
+    family=NORMAL,
     reads="order",
     update=update,
 )

@@ -13,6 +13,7 @@ from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 from app.quality.sequential_limits import (
+    MIN_OTHER_ANNOTATORS,
     ends_of_sequential_correlation_interval,
     is_event_share_above_limit,
     median_of_other_annotators_or_nan,
@@ -77,13 +78,16 @@ class AgreementWithOthers(QualityRule):
                 max(MIN_COMPARED_JUDGMENTS, min_consecutive_events_above_limit(1.0 - min_share, false_alarm_rate)),
                 "judgment",
                 MIN_COMPARED_JUDGMENTS,
+                other_annotators=MIN_OTHER_ANNOTATORS,
             )
         enough = (
             n
             for n in count(MIN_COMPARED_JUDGMENTS)
             if ends_of_sequential_correlation_interval(0.0, n, 2 * false_alarm_rate)[1] < min_share
         )
-        return RuleRequirement(next(enough), "judgment", MIN_COMPARED_JUDGMENTS, "anyone who answers at random")
+        return RuleRequirement(
+            next(enough), "judgment", MIN_COMPARED_JUDGMENTS, "anyone who answers at random", MIN_OTHER_ANNOTATORS
+        )
 
     def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float

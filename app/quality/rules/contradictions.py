@@ -14,6 +14,7 @@ from app.inference.preferences.implied_pairs import Implications, pair_outcome_f
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 from app.quality.sequential_limits import (
+    MIN_OTHER_ANNOTATORS,
     is_event_share_above_limit,
     median_of_other_annotators_or_nan,
     min_consecutive_events_above_limit,
@@ -61,6 +62,7 @@ class Contradictions(QualityRule):
             ),
             "implied pair",
             MIN_IMPLIED_PAIRS,
+            other_annotators=MIN_OTHER_ANNOTATORS,
         )
 
     def finding_about_annotator_or_none(

@@ -15,6 +15,7 @@ from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 from app.quality.rules.straight_lining import MIN_REPEATABLE_ANSWERS, share_halfway_from_usual_to_always
 from app.quality.sequential_limits import (
+    MIN_OTHER_ANNOTATORS,
     is_event_share_above_limit,
     median_of_other_annotators_or_nan,
     min_consecutive_events_above_limit,
@@ -59,6 +60,7 @@ class ScaleRegionRule(QualityRule):
             ),
             "judgment",
             MIN_REPEATABLE_ANSWERS,
+            other_annotators=MIN_OTHER_ANNOTATORS,
         )
 
     def finding_about_annotator_or_none(

@@ -12,6 +12,7 @@ from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 from app.quality.sequential_limits import (
+    MIN_OTHER_ANNOTATORS,
     is_event_share_above_limit,
     median_of_other_annotators_or_nan,
     min_consecutive_events_above_limit,
@@ -51,7 +52,10 @@ class StraightLining(QualityRule):
             share_halfway_from_usual_to_always(0.0, self.least_percent), false_alarm_rate
         )
         return RuleRequirement(
-            1 + consecutive_repeats, "task" if answer_kind == "order" else "judgment", 1 + MIN_REPEATABLE_ANSWERS
+            1 + consecutive_repeats,
+            "task" if answer_kind == "order" else "judgment",
+            1 + MIN_REPEATABLE_ANSWERS,
+            other_annotators=MIN_OTHER_ANNOTATORS,
         )
 
     def finding_about_annotator_or_none(

@@ -12,6 +12,7 @@ from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement
 from app.quality.sequential_limits import (
+    MIN_OTHER_ANNOTATORS,
     is_event_share_above_limit,
     median_of_other_annotators_or_nan,
     min_consecutive_events_above_limit,
@@ -54,7 +55,10 @@ class TooFast(QualityRule):
     def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of HITs that suffices if all were too fast."""
         return RuleRequirement(
-            min_consecutive_events_above_limit(MAX_FAST_SHARE, false_alarm_rate), "task", self.fewest_hits
+            min_consecutive_events_above_limit(MAX_FAST_SHARE, false_alarm_rate),
+            "task",
+            self.fewest_hits,
+            other_annotators=MIN_OTHER_ANNOTATORS,
         )
 
     def finding_about_annotator_or_none(
