@@ -14,9 +14,9 @@ def remarks_by_subject(hit: ImportedHit) -> dict[str, Remark]:
         return {}
     remarks: dict[str, Remark] = {}
     for item, details in zip(hit.shown_items, hit.answer_details[0], strict=True):
-        told: dict[str, Any] = dict(zip(ANSWER_DETAIL_COLUMNS, details, strict=True))
-        remarks[str(item)] = Remark(told["comment"] or "", told["flag"])
-        remarks[WHOLE_HIT] = Remark(told["hit_comment"] or "", told["hit_flag"])
+        detail_by_column: dict[str, Any] = dict(zip(ANSWER_DETAIL_COLUMNS, details, strict=True))
+        remarks[str(item)] = Remark(detail_by_column["comment"] or "", detail_by_column["flag"])
+        remarks[WHOLE_HIT] = Remark(detail_by_column["hit_comment"] or "", detail_by_column["hit_flag"])
     return {about: remark for about, remark in remarks.items() if remark != Remark()}
 
 
@@ -42,8 +42,12 @@ def telemetry_of_criterion(hit: ImportedHit, criterion_number: int) -> Answer:
     """Return an answer with nothing but its telemetry."""
     touches, playbacks, viewport = {}, {}, None
     for item, details in zip(hit.shown_items, hit.answer_details[criterion_number], strict=True):
-        told: dict[str, Any] = dict(zip(ANSWER_DETAIL_COLUMNS, details, strict=True))
-        touches[item] = Touch(told["first_touch_ms"], told["changes"], told["input_kind"])
-        playbacks[item] = Playback(told["plays"], told["seconds_heard"], told["switches"])
-        viewport = told["viewport"]
+        detail_by_column: dict[str, Any] = dict(zip(ANSWER_DETAIL_COLUMNS, details, strict=True))
+        touches[item] = Touch(
+            detail_by_column["first_touch_ms"], detail_by_column["changes"], detail_by_column["input_kind"]
+        )
+        playbacks[item] = Playback(
+            detail_by_column["plays"], detail_by_column["seconds_heard"], detail_by_column["switches"]
+        )
+        viewport = detail_by_column["viewport"]
     return Answer({}, touches, viewport, playbacks=playbacks)

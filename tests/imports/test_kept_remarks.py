@@ -129,13 +129,13 @@ async def test_a_flag_without_a_reason_is_kept_from_json_lines(engine):
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (f",{'x' * 501},,,,,,", "comment must have at most 500 characters"),
-        (f"{'x' * 81},,,,,,,", "flag must have at most 80 characters"),
+        (f",{'x' * 501},,,,,,", "the comment “x+…” is not a text of at most 500 characters"),
+        (f"{'x' * 81},,,,,,,", "the flag “x+…” is not a text of at most 80 characters"),
         (",,,,many,,,", "changes “many” is not a whole number"),
         (",,,,,foot,,", "input_kind “foot” is not one of"),
         (",,,,,,long,", "seconds_heard “long” is not a number"),
         (",,,,,,-1,", "seconds_heard “-1” is not a number"),
-        (f",,,,,,,{'9' * 41}", "viewport must have at most 40 characters"),
+        (f",,,,,,,{'9' * 41}", "the viewport “9+” is not a text of at most 40 characters"),
     ],
 )
 async def test_what_no_export_has_is_refused_with_its_line(engine, cells, message):

@@ -62,24 +62,24 @@ def detail_of_cell_or_none(line: int, column: str, cell: str, reader: CellReader
     if limit := TEXT_LIMIT_BY_COLUMN.get(column):
         text = text_without_invisible_characters(cell)
         if len(text) > limit:
-            refuse_detail_at_line(line, f"the {column} must have at most {limit} characters.")
+            refuse_detail_at_line(line, column, cell, f"a text of at most {limit} characters")
         return text or None
     if column in COUNT_COLUMNS:
         if not COUNT_PATTERN.fullmatch(cell) or int(cell) > MAX_COUNT:
-            refuse_detail_at_line(line, f"{column} “{shorten_echo(cell)}” is not a whole number from 0 on.")
+            refuse_detail_at_line(line, column, cell, "a whole number from 0 on")
         return int(cell)
     if column == "input_kind":
         if cell not in INPUT_KINDS:
-            refuse_detail_at_line(line, f"input_kind “{shorten_echo(cell)}” is not one of {join_names(INPUT_KINDS)}.")
+            refuse_detail_at_line(line, column, cell, f"one of {join_names(INPUT_KINDS)}")
         return cell
     try:
         seconds = float(reader.normalise_number_notation(cell, accept_percent=False))
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= MAX_SECONDS:
-        refuse_detail_at_line(line, f"{column} “{shorten_echo(cell)}” is not a number from 0 on.")
+        refuse_detail_at_line(line, column, cell, "a number from 0 on")
     return seconds
 
 
-def refuse_detail_at_line(line: int, problem: str) -> None:
-    raise_upload_refusal_at_line("detail_unusable", line, problem)
+def refuse_detail_at_line(line: int, column: str, cell: str, allowed: str) -> None:
+    raise_upload_refusal_at_line("detail_unusable", line, f"the {column} “{shorten_echo(cell)}” is not {allowed}.")
