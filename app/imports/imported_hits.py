@@ -12,7 +12,7 @@ from typing import TypeVar
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.annotation.platforms.answer_details import AnswerDetails
+from app.annotation.platforms.answer_details import NO_DETAILS, AnswerDetails
 from app.annotation.platforms.result_format import ResultRow
 from app.designs.answer import Answer
 from app.designs.campaign import Campaign
@@ -160,8 +160,12 @@ def merge_hit_of_all_criteria(
         first_criterion_hit,
         asked_criteria=asked_criteria,
         other_criteria_scores=tuple(other.item_scores for other in others),
-        answer_details=tuple(details for part in parts for details in part.answer_details)
-        if all(part.answer_details for part in parts)
+        answer_details=tuple(
+            details
+            for part in parts
+            for details in part.answer_details or ((NO_DETAILS,) * len(first_criterion_hit.shown_items),)
+        )
+        if any(part.answer_details for part in parts)
         else (),
         shown_as=first_criterion_hit.shown_as
         if all(other.shown_as == first_criterion_hit.shown_as for other in others)
