@@ -3,13 +3,18 @@
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.item_list import count_checks_by_kind
+from app.campaigns.lifecycle import lock_and_load_campaign_or_refuse
 from app.campaigns.settings_edits import store_changed_settings_or_refuse
 from app.quality.fitting_rules import propose_fitting_rules_or_none
 from app.record.campaign import load_campaign_for_page_or_refuse
 
 
 async def store_fitting_rules(connection: AsyncConnection, slug: str) -> None:
-    """Turn off the rules that can flag no one, and raise false alarms if no rule can otherwise; nothing if all can."""
+    """Turn off the rules that can flag no one, and raise false alarms if no rule can otherwise; nothing if all can.
+
+    The settings are read under the lock of other changes, so what someone else stores at the same time is kept.
+    """
+    await lock_and_load_campaign_or_refuse(connection, slug)
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     check_counts = await count_checks_by_kind(connection, campaign.id)
     proposal = propose_fitting_rules_or_none(campaign, campaign.item_count, check_counts)

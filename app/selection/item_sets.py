@@ -53,6 +53,10 @@ class MaskedItems(MutableSet[int]):
             self._mask[value] = False
             self._size -= 1
 
+    def numbers_outside(self, numbers: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Return the items among these that are not in the set, in the same order."""
+        return numbers[~self._mask[numbers]]
+
     def items_outside(self, buckets: Sequence["array[int]"]) -> "array[int]":
         """Return the items of these buckets that are not in the set, in the order of the buckets."""
         numbers = np.concatenate(
@@ -71,3 +75,10 @@ def items_not_in_set(buckets: Sequence["array[int]"], barred: ItemSet) -> Sequen
     if isinstance(barred, MaskedItems):
         return barred.items_outside(buckets)
     return [item for bucket in buckets for item in filterfalse(barred.__contains__, bucket)]
+
+
+def numbers_not_in_set(numbers: npt.NDArray[np.intp], barred: ItemSet) -> npt.NDArray[np.intp]:
+    """Return the items among these that are not in a set, in the same order, in one pass without Python's loops."""
+    if isinstance(barred, MaskedItems):
+        return barred.numbers_outside(numbers)
+    return numbers[~np.isin(numbers, np.fromiter(barred, np.intp, len(barred)))] if barred else numbers

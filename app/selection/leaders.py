@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
-from app.selection.item_sets import ItemSet
+from app.selection.item_sets import ItemSet, numbers_not_in_set
 
 
 class LeaderPool(Protocol):
@@ -42,6 +42,7 @@ class LeaderPool(Protocol):
 
 SORTED_VALUES = 5_000
 """Distinct variances that are sorted at a time; each takes about 170 bytes."""
+NO_ITEMS = np.empty(0, np.intp)
 MAX_HEAP_GROWTH = 4
 """Times the values that are sorted at a time; if the heap grows beyond that, the lowest are left unsorted again."""
 
@@ -49,9 +50,10 @@ MAX_HEAP_GROWTH = 4
 class HighestVarianceLeaders:
     """Items by variance: a heap of the highest distinct values, and for each value the bucket of items that tie at it.
 
-    All other items are unsorted and take one byte each. When draws have used up the heap, the next highest values are
-    sorted, in one pass over all items. At the start of a campaign all items tie, so there is one bucket. An empty
-    bucket stays in the heap until it comes to the top, or until the heap has outgrown its items.
+    All other items are unsorted and take one byte each. When no sorted item is left, the next highest values are
+    sorted, in one pass over all items. If all sorted items are barred, a pass over the unsorted ones finds the leader,
+    and they stay unsorted. At the start of a campaign all items tie, so there is one bucket. An empty bucket stays in
+    the heap until it comes to the top, or until the heap has outgrown its items.
     """
 
     def __init__(
@@ -116,21 +118,32 @@ class HighestVarianceLeaders:
     def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """Return the item of highest variance that is not barred, ties uniformly at random; None if all are barred.
 
-        The cost grows with the number barred, not with the number of items, but for a pass over all items when the
-        sorted ones are used up.
+        The cost grows with the number barred, not with the number of items, except for one pass over all items if the
+        sorted ones are used up or barred.
         """
-        for bucket in self._iterate_buckets_in_draw_order():
+        for bucket in self._iterate_sorted_buckets():
             if (item := self._bags.pick_item_or_none(bucket, barred, rng)) is not None:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(bucket, barred))
-        return None
+        items = self._unsorted_items_not_barred(barred)
+        if not len(items):
+            return None
+        variance = self._variance[items]
+        tied = items[variance == variance.max()]
+        return Pick(tied.item(int(rng.random() * len(tied))), 1.0 / len(tied))
 
     def iterate_all_leaders_fewest_judgments_first(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.
         """
-        for bucket in self._iterate_buckets_in_draw_order():
+        for bucket in self._iterate_sorted_buckets():
             yield from iterate_bucket(self._bags, bucket, barred, rng)
+        items, count = self._unsorted_items_not_barred(barred), self._sorted_values
+        while len(items):
+            is_high = self._variance[items] >= nth_largest_value(self._variance[items], count)
+            highest = items[is_high]
+            yield from highest[np.lexsort((rng.random(len(highest)), -self._variance[highest]))].tolist()
+            items, count = items[~is_high], 2 * count
 
     def require_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Raise ValueError unless just these items may lead, found by their variance from the highest down.
@@ -157,13 +170,15 @@ class HighestVarianceLeaders:
         """Number of distinct variances in the heap, including those without items."""
         return len(self._heap)
 
-    def _iterate_buckets_in_draw_order(self) -> Iterator[Bucket]:
-        """Yield the buckets from the highest variance down, and sort further values when they are reached."""
+    def _iterate_sorted_buckets(self) -> Iterator[Bucket]:
+        """Yield the sorted buckets from the highest variance down; if none has an item, sort the next values first."""
+        if not self._sorted_count and self._unsorted_count:
+            self._sort_next_values()
         for key in self._iterate_sorted_keys():
             yield self._tied[key]
-        while self._unsorted_count:
-            for key in self._sort_next_values():
-                yield self._tied[key]
+
+    def _unsorted_items_not_barred(self, barred: ItemSet) -> npt.NDArray[np.intp]:
+        return numbers_not_in_set(np.flatnonzero(self._is_unsorted), barred) if self._unsorted_count else NO_ITEMS
 
     def _iterate_sorted_keys(self) -> Iterator[float]:
         """Yield the keys from the highest variance down; the heap stays as it is, and children come after parents."""
@@ -181,15 +196,11 @@ class HighestVarianceLeaders:
         self._is_unsorted[items] = True
         self._unsorted_count += len(items)
 
-    def _sort_next_values(self) -> list[float]:
-        """Sort the highest values of the unsorted items, and return their keys in order."""
+    def _sort_next_values(self) -> None:
+        """Sort the highest values of the unsorted items."""
         items = np.flatnonzero(self._is_unsorted)
-        variance = self._variance[items]
-        if len(items) > self._sorted_values:
-            self._lowest_sorted = float(np.partition(variance, -self._sorted_values)[-self._sorted_values])
-            items = items[variance >= self._lowest_sorted]
-        else:
-            self._lowest_sorted = -math.inf
+        self._lowest_sorted = nth_largest_value(self._variance[items], self._sorted_values)
+        items = items[self._variance[items] >= self._lowest_sorted]
         self._is_unsorted[items] = False
         self._unsorted_count -= len(items)
         self._sorted_count += len(items)
@@ -198,7 +209,6 @@ class HighestVarianceLeaders:
         keys: list[float] = values.tolist()
         self._tied |= zip(keys, self._bags.make_bucket_of_each_run(items, starts), strict=True)
         self._heap += keys  # in order and above all others, so this is a heap
-        return keys
 
     def _sort_highest_values_only(self) -> None:
         """Leave all items unsorted but those of the highest values."""
@@ -211,6 +221,11 @@ class HighestVarianceLeaders:
         self._tied = {key: bucket for key, bucket in self._tied.items() if bucket}
         self._heap = list(self._tied)
         heapify(self._heap)
+
+
+def nth_largest_value(values: npt.NDArray[np.float64], n: int) -> float:
+    """Return the nth largest value, minus infinity if there are at most n."""
+    return float(np.partition(values, -n)[-n]) if len(values) > n else -math.inf
 
 
 def iterate_bucket(buckets: Buckets, bucket: Bucket, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:

@@ -112,6 +112,26 @@ async def test_telemetry_by_each_criterion_is_kept(engine, criteria_with_telemet
     assert stored[0][1]
 
 
+async def test_telemetry_of_one_criterion_alone_is_kept(engine):
+    criteria = [{"name": name, "question": "How?"} for name in ("fluent", "true")]
+    first, second = await create_two_campaigns(engine, criteria=criteria)
+
+    def by_criterion(items):
+        touches = {items[0]: Touch(changes=2)}
+        return AnswerByCriterion(
+            {
+                "fluent": Answer(dict.fromkeys(items, 10.0), {}, None, "page"),
+                "true": Answer(dict.fromkeys(items, 90.0), touches, None, "page"),
+            }
+        )
+
+    await answer(engine, first, "ada", by_criterion)
+    await import_results(engine, second, await written(engine, first.slug, "responses", "csv"), "a.csv")
+    stored = await fetch_rows(engine, TOLD, id=second.id)
+    assert stored == await fetch_rows(engine, TOLD, id=first.id)
+    assert stored[0][1] is not None
+
+
 async def test_a_flag_without_a_reason_is_kept_from_json_lines(engine):
     first, second = await create_two_campaigns(engine, flag_reasons=[])
     await answer(

@@ -1,7 +1,11 @@
 """Rules that can flag no one with so little work per person, and settings that fit."""
 
+import asyncio
+
+from app.campaigns.rule_fitting import store_fitting_rules
+from app.campaigns.settings_edits import store_changed_settings_or_refuse
 from app.quality.fitting_rules import UnfitRules, propose_fitting_rules_or_none
-from tests.annotation.hits.campaigns import fetch_rows
+from tests.annotation.hits.campaigns import fetch_rows, requests_are_waiting_sql, wait_until
 from tests.quality.test_reach import page_of, with_gold
 from tests.unsaved import unsaved
 
@@ -70,3 +74,21 @@ async def test_a_press_on_a_step_that_cannot_be_saved_changes_no_rule(engine, re
     reply = await researcher.post(address, data={"judgments_per_item": "-1", "go": "fitting-rules"})
     assert reply.status_code == 422
     assert await fetch_rows(engine, "SELECT quality_settings -> 'quality_rules' FROM campaigns") == [([],)]
+
+
+async def test_a_press_keeps_a_rule_that_someone_else_stores_at_the_same_time(engine):
+    campaign = await with_gold(engine, hits_per_annotator=2)
+
+    async def press() -> None:
+        async with engine.begin() as connection:
+            await store_fitting_rules(connection, campaign.slug)
+
+    async with engine.begin() as other:
+        custom = {"quality_rules": ["attention: hold"]}
+        await store_changed_settings_or_refuse(other, campaign.slug, lambda before: before.model_copy(update=custom))
+        pressing = asyncio.create_task(press())
+        await wait_until(engine, requests_are_waiting_sql(1))
+    await pressing
+    [(lines,)] = await fetch_rows(engine, "SELECT quality_settings -> 'quality_rules' FROM campaigns")
+    assert lines[0] == "attention: hold"
+    assert "too_fast: nothing" in lines

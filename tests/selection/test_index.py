@@ -15,6 +15,7 @@ from scipy.stats import chisquare
 
 from app.selection import companions
 from app.selection.index import SelectionIndex, draw_hits_of_first_iteration, draw_hits_of_later_iteration
+from app.selection.item_sets import MaskedItems
 from app.selection.leaders import HighestVarianceLeaders
 from app.selection.match_quality import match_quality
 from app.selection.registry import SELECTION_RULES
@@ -465,6 +466,32 @@ def test_items_whose_variance_rises_do_not_make_the_sorted_part_grow():
     leaders.require_consistency(np.arange(1_000))
     assert leaders.variance_bucket_count <= 4 * 20
     assert leaders.draw_leader_or_none(set(), np.random.default_rng(1)) == (int(np.argmax(variance)), 1.0)
+
+
+@pytest.mark.parametrize("kind", ["a set", "a mask"])
+def test_draws_by_people_who_may_see_no_sorted_item_do_not_make_the_sorted_part_grow(kind):
+    variance = np.random.default_rng(0).random(1_000)
+    variance[[3, 4]] = 0.001
+    leaders = HighestVarianceLeaders(np.arange(1_000), variance, sorted_values=20)
+
+    def all_items_but(*free: int) -> Any:
+        barred = [item not in free for item in range(1_000)]
+        return MaskedItems(np.array(barred)) if kind == "a mask" else set(np.flatnonzero(barred).tolist())
+
+    for seed in range(20):
+        assert leaders.draw_leader_or_none(all_items_but(), np.random.default_rng(seed)) is None
+        pick = leaders.draw_leader_or_none(all_items_but(3, 4), np.random.default_rng(seed))
+        assert pick is not None
+        assert pick.item in {3, 4}
+        assert pick.probability == 0.5
+        excluded = all_items_but(3, 4)
+        in_order = []
+        for item in leaders.iterate_all_leaders_fewest_judgments_first(excluded, np.random.default_rng(seed)):
+            excluded.add(item)
+            in_order.append(item)
+        assert sorted(in_order) == [3, 4]
+    leaders.require_consistency(np.arange(1_000))
+    assert leaders.variance_bucket_count <= 4 * 20
 
 
 @pytest.mark.parametrize("rule", ["easl", "scores", "pairs"])
