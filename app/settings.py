@@ -37,7 +37,7 @@ class SettingsProblem(ValueError):
 
 def _to_asyncpg_url(url: str) -> str:
     """Return the same database, spelled for SQLAlchemy on asyncpg."""
-    return parse_postgres_address(url).sqlalchemy_url()
+    return parse_postgres_address(url).sqlalchemy_url_text()
 
 
 def _split_at_commas_and_spaces(value: object) -> object:

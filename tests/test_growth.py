@@ -11,7 +11,7 @@ from typing import Any
 from app.campaigns import yaml_lines
 from app.designs.content import Content, ItemTexts
 from app.designs.number_parsing import parse_strict_decimal
-from app.designs.word_differences import mark_differing_words_or_none
+from app.designs.word_differences import mark_differing_words_or_none_if_slow
 from app.errors import Refusal
 from app.http.templating import markdown_to_safe_html, markdown_with_formulas_to_html
 from app.imports.item_text import build_text_maker_of_template
@@ -125,10 +125,10 @@ WORK: dict[str, Work] = {
     "formulas": with_marked_formulas,
     "formulas in Markdown": markdown_with_formulas_to_html,
     "instructions": markdown_to_safe_html,
-    "differences": lambda text: mark_differing_words_or_none(
+    "differences": lambda text: mark_differing_words_or_none_if_slow(
         text, text[: len(text) // 2] + "x" + text[len(text) // 2 :], show_deletions=True
     ),
-    "differences from little": lambda text: mark_differing_words_or_none(text, "other", show_deletions=True),
+    "differences from little": lambda text: mark_differing_words_or_none_if_slow(text, "other", show_deletions=True),
     "a number": refusing(parse_strict_decimal),
     "a number of a table": parse_finite_number_or_none,
     "a template": refusing(lambda text: build_text_maker_of_template(["a", "text"], text)({"a": "x", "text": "y"})),

@@ -49,13 +49,13 @@ ANY = {"target_session_attrs": "any"}
 def test_every_form_is_understood_and_means_the_same_when_it_is_written_again(url, hosts, parameters):
     address = parse_postgres_address(url)
     assert (address.hosts, address.parameters, address.database) == (hosts, parameters, "d")
-    assert parse_postgres_address(address.sqlalchemy_url()) == address
+    assert parse_postgres_address(address.sqlalchemy_url_text()) == address
 
 
 def test_names_and_passwords_are_decoded_and_encoded():
     address = parse_postgres_address("postgresql://lab%20admin:p%40ss%2F%3A@h/my%20data")
     assert (address.user, address.password, address.database) == ("lab admin", "p@ss/:", "my data")
-    assert parse_postgres_address(address.sqlalchemy_url()) == address
+    assert parse_postgres_address(address.sqlalchemy_url_text()) == address
     other = parse_postgres_address("postgresql:///?user=lab%20admin&password=p%40ss%2F%3A&dbname=my%20data&host=h")
     assert other == address
 

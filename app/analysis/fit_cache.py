@@ -80,11 +80,11 @@ class FitCache:
 
     async def load_answers(self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = "") -> Answers:
         """Return the campaign's answers as of now."""
-        return (await self.load_fits_of_group_or_all(engine, slug, criterion=criterion, group=group)).answers
+        return (await self.load_fits_of_group_or_all_or_refuse(engine, slug, criterion=criterion, group=group)).answers
 
     async def load_available_methods(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> AvailableMethods:
         """Return the methods that the campaign's answers support."""
-        return (await self.load_fits_of_group_or_all(engine, slug, criterion=criterion)).available_methods
+        return (await self.load_fits_of_group_or_all_or_refuse(engine, slug, criterion=criterion)).available_methods
 
     async def load_answers_and_fit_scores(
         self, engine: AsyncEngine, slug: str, method_name: str, *, criterion: str = "", group: str = ""
@@ -105,7 +105,7 @@ class FitCache:
         """Return the scores of several methods from the same answers; None, and a note, for a method without any
         scores.
         """
-        campaign_fits = await self.load_fits_of_group_or_all(engine, slug, criterion=criterion, group=group)
+        campaign_fits = await self.load_fits_of_group_or_all_or_refuse(engine, slug, criterion=criterion, group=group)
         scores_by_method: dict[str, Scores | None] = {}
         notes: list[Note] = []
         for name in method_names:
@@ -147,7 +147,7 @@ class FitCache:
     ) -> tuple[Answers, Comparison]:
         """Compare two methods of `SCORE_METHODS`; refuse if one of them has no scores at all."""
         fits = {method: score_function_of_method_or_refuse(method) for method in (method_name, other_method_name)}
-        campaign_fits = await self.load_fits_of_group_or_all(engine, slug, criterion=criterion, group=group)
+        campaign_fits = await self.load_fits_of_group_or_all_or_refuse(engine, slug, criterion=criterion, group=group)
         scores = [
             await self.cached_result_or_fit_in_thread(campaign_fits, ("scores", method), fits[method])
             for method in (method_name, other_method_name)
@@ -168,10 +168,10 @@ class FitCache:
         group: str = "",
     ) -> tuple[Answers, Result]:
         """Return the newest answers and the result of `fit` on them, cached as `result_key`."""
-        campaign_fits = await self.load_fits_of_group_or_all(engine, slug, criterion=criterion, group=group)
+        campaign_fits = await self.load_fits_of_group_or_all_or_refuse(engine, slug, criterion=criterion, group=group)
         return campaign_fits.answers, await self.cached_result_or_fit_in_thread(campaign_fits, result_key, fit)
 
-    async def load_fits_of_group_or_all(
+    async def load_fits_of_group_or_all_or_refuse(
         self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = ""
     ) -> CampaignFits:
         """Return the fits of a group, or of all annotators if it is empty."""

@@ -137,7 +137,7 @@ def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
     return ResultTable(columns, rows, (*label_fit_notes(answers, options.classes, result), *interval_notes))
 
 
-def build_label_annotator_table(answers: Answers, options: Options) -> ResultTable:
+def build_fitted_annotator_accuracy_table(answers: Answers, options: Options) -> ResultTable:
     """Return one row per annotator."""
     result = fit_dawid_skene(answers, options.classes)
     names = class_names_or_score_ranges(answers, options.classes)
@@ -273,7 +273,7 @@ LABEL_ANNOTATOR_TABLE = TableMethod(
     LABELS_SECTION,
     "Annotators’ labels",
     "The probability that an annotator’s label is right, and how much one label tells about an item.",
-    build_label_annotator_table,
+    build_fitted_annotator_accuracy_table,
     reads=("classes",),
     options=("classes",),
     shows_annotators=True,

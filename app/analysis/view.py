@@ -92,7 +92,7 @@ def searched_and_sorted_table_page(table: ResultTable, view: AnalysisView) -> Pa
     order = [i for i, row in enumerate(table.rows) if does_row_match_search(table.columns, row, view.search)]
     place = {column.name: i for i, column in enumerate(table.columns)}.get(view.sort)
     if place is not None:
-        order.sort(key=lambda i: cell_sort_key(table.rows[i][place]), reverse=view.order == "down")
+        order.sort(key=lambda i: sort_key_of_table_cell(table.rows[i][place]), reverse=view.order == "down")
         order.sort(key=lambda i: table.rows[i][place] is None)  # whichever way: what there is comes first
     return build_table_page_in_order(view, order, table.rows.__getitem__)
 
@@ -102,7 +102,7 @@ def does_row_match_search(columns: Sequence[Column], row: Sequence[Cell], search
     return not search or any(search.casefold() in text.casefold() for text in texts)
 
 
-def cell_sort_key(cell: Cell) -> tuple[float, str]:
+def sort_key_of_table_cell(cell: Cell) -> tuple[float, str]:
     return natural_sort_key(cell) if isinstance(cell, str) else (float(cell or 0), "")
 
 

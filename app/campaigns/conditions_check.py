@@ -68,7 +68,7 @@ async def refuse_unfit_conditions_and_contents(connection: AsyncConnection, camp
             "then launch.",
             code="not_for_systems",
         )
-    conditions = await load_conditions_or_refuse_cells(connection, campaign)
+    conditions = await load_item_conditions_or_refuse_empty_cells(connection, campaign)
     refuse_number_of_conditions(campaign, conditions)
     if conditions.content is not None:
         await refuse_incomplete_contents(connection, campaign, conditions)
@@ -86,7 +86,7 @@ async def refuse_added_items_outside_square(connection: AsyncConnection, campaig
     """
     if campaign.condition_column is None:
         return
-    conditions = await load_conditions_or_refuse_cells(connection, campaign)
+    conditions = await load_item_conditions_or_refuse_empty_cells(connection, campaign)
     known_count = int(conditions.condition[:first_number].max()) + 1
     if known_count < len(conditions.names):
         raise Conflict(
@@ -98,7 +98,7 @@ async def refuse_added_items_outside_square(connection: AsyncConnection, campaig
         await refuse_incomplete_contents(connection, campaign, conditions)
 
 
-async def load_conditions_or_refuse_cells(connection: AsyncConnection, campaign: Campaign) -> ItemConditions:
+async def load_item_conditions_or_refuse_empty_cells(connection: AsyncConnection, campaign: Campaign) -> ItemConditions:
     """Return the conditions of the items. Raises `Conflict` if a column or a cell is missing."""
     assert campaign.condition_column is not None  # noqa: S101  (the caller checked)
     key = {"campaign": campaign.id, "condition": campaign.condition_column, "content": campaign.content_column}
@@ -293,7 +293,7 @@ async def load_note_on_blocks_or_empty(
         await refuse_unfit_conditions_and_contents(connection, campaign)
     except Conflict as refusal:
         return refusal.message if with_refusals else ""
-    conditions = await load_conditions_or_refuse_cells(connection, campaign)
+    conditions = await load_item_conditions_or_refuse_empty_cells(connection, campaign)
     short = smallest_block_if_too_short_or_none(campaign, conditions)
     return f"{short.sentence} It ends after {pluralize(short.possible_tasks, 'task')}." if short else ""
 

@@ -84,7 +84,7 @@ def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unver
     settings = read_settings()
     if into is not None:
         try:
-            settings = settings.model_copy(update={"database_url": parse_postgres_address(into).sqlalchemy_url()})
+            settings = settings.model_copy(update={"database_url": parse_postgres_address(into).sqlalchemy_url_text()})
         except AddressProblem as problem:
             raise click.UsageError(f"--into {problem}") from None
     with database_url_in_any_state(settings) as url:

@@ -197,9 +197,9 @@ def edit_campaign_settings(slug: str, settings_file: Path | None, **options: Any
 @campaign.command("list")
 @click.option("--archived", is_flag=True, help="List archived campaigns instead.")
 @json_option
-def print_campaigns(*, archived: bool, as_json: bool) -> None:
+def print_campaigns(*, only_archived: bool, as_json: bool) -> None:
     """List the campaigns that are not archived, newest first."""
-    rows = run_in_transaction(partial(summaries.load_campaigns_with_progress, only_archived=archived))
+    rows = run_in_transaction(partial(summaries.load_campaigns_with_progress, only_archived=only_archived))
     if as_json:
         print_json([summaries.campaign_progress_as_dict(row) for row in rows])
     elif rows:
@@ -209,7 +209,7 @@ def print_campaigns(*, archived: bool, as_json: bool) -> None:
             for row in rows
         ]
         print_text_table(titles, cells, right_columns={2, 3, 4})
-    elif archived:
+    elif only_archived:
         click.echo("No campaign is archived.")
     else:
         click.echo("There are no campaigns yet. Create one: easel campaign create --help")

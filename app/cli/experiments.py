@@ -101,7 +101,7 @@ def with_rating_scale_options(command: CommandFunction, *, out_required: bool = 
     return with_run_options(command, out_required=out_required)
 
 
-def with_people_options(command: CommandFunction) -> CommandFunction:
+def with_experiment_campaign_options(command: CommandFunction) -> CommandFunction:
     """Add the options of an experiment whose arms can be campaigns."""
     for option in (
         click.option("--launch", is_flag=True, help=LAUNCH_HELP),
@@ -119,7 +119,7 @@ def with_people_options(command: CommandFunction) -> CommandFunction:
 
 
 @experiment.command("lexical-frequency")
-@with_people_options
+@with_experiment_campaign_options
 def run_lexical_frequency(
     out: Path | None,
     runs: int,

@@ -53,7 +53,7 @@ def verify(slug: str, *, replay: bool, as_json: bool) -> None:
     result = run_with_engine(partial(verify_campaign_posteriors, slug))
     is_replayed = replay and result.has_only_rounding_mismatches
     if is_replayed:
-        run_with_engine(partial(store_replayed_posteriors_and_log, slug))
+        run_with_engine(partial(store_replayed_posteriors_as_new_revision, slug))
         result = run_with_engine(partial(verify_campaign_posteriors, slug))
     if as_json:
         print_json(asdict(result) | {"clean": result.has_no_mismatches})
@@ -88,7 +88,7 @@ async def verify_campaign_posteriors(slug: str, engine: AsyncEngine) -> Verifica
         return await verify_posteriors(connection, await load_campaign_by_slug_or_refuse(connection, slug))
 
 
-async def store_replayed_posteriors_and_log(slug: str, engine: AsyncEngine) -> None:
+async def store_replayed_posteriors_as_new_revision(slug: str, engine: AsyncEngine) -> None:
     """Store the posteriors again from the same answers, and log it."""
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)

@@ -15,5 +15,5 @@ async def load_draft_page_context(connection: AsyncConnection, slug: str) -> dic
     return {
         "campaign": campaign,
         "totals": CampaignTotals.from_campaign(campaign),
-        "rehearsal": await rehearsal_offer.load_rehearsal_offer_or_none(connection, campaign),
+        "rehearsal": await rehearsal_offer.load_rehearsal_offer_or_none_for_rehearsal(connection, campaign),
     }

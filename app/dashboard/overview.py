@@ -68,7 +68,9 @@ async def load_whole_campaign_context(
         "calls_to_decide": await count_server_calls_to_decide(connection, campaign.id),
         "timeline": await timeline.load_newest_timeline_entries(connection, campaign.id),
         "to_review": await findings.load_annotators_to_review(connection, campaign.id),
-        "rehearsal": None if is_answered else await rehearsal_offer.load_rehearsal_offer_or_none(connection, campaign),
+        "rehearsal": None
+        if is_answered
+        else await rehearsal_offer.load_rehearsal_offer_or_none_for_rehearsal(connection, campaign),
         "rehearsal_lessons": await load_rehearsal_lessons_or_none(connection, campaign),
         "square": await square_counts.load_counts_or_none(connection, campaign, now=now),
         "can_have_goal": can_have_goal(campaign.design, lacks_deciding_criterion=campaign.lacks_deciding_criterion),

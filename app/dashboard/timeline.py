@@ -53,7 +53,11 @@ def setting_changes_in_words(line: Row[Any]) -> list[tuple[str, str | None, str 
     """Return (title, old value, new value) of each setting that a log line changed, short enough for one line."""
     changes = zip((line.before or {}) | (line.after or {}), format_logged_changes(line), strict=True)
     return [
-        (title_of_setting(name), shorten_setting_text_or_none(before), shorten_setting_text_or_none(after))
+        (
+            title_of_setting(name),
+            short_setting_text_or_none_if_unset(before),
+            short_setting_text_or_none_if_unset(after),
+        )
         for name, (_, before, after) in changes
     ]
 
@@ -64,7 +68,7 @@ def title_of_setting(name: str) -> str:
     return (setting and setting.title) or name.replace("_", " ")
 
 
-def shorten_setting_text_or_none(value: str | None) -> str | None:
+def short_setting_text_or_none_if_unset(value: str | None) -> str | None:
     """Return a value on one line without the decimals of whole numbers, cut after some characters."""
     if value is None:
         return None

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from app.designs.field_flags import is_blank
 from app.designs.item_names import ItemName, item_names
-from app.designs.word_differences import mark_differing_words_or_none
+from app.designs.word_differences import mark_differing_words_or_none_if_slow
 from app.text.latex import html_with_formulas_put_back, markdown_with_placeholders_and_formulas, with_marked_formulas
 from app.text.markdown import make_markdown_parser
 from app.text.result_cache import cache_results_by_size
@@ -309,14 +309,14 @@ class Content:
         """
         if self.differences == "reference":
             return [
-                mark_differing_words_or_none(row.shown, row.reference, show_deletions=True)
+                mark_differing_words_or_none_if_slow(row.shown, row.reference, show_deletions=True)
                 if row.reference
                 else Markup.escape(row.shown)
                 for row in rows
             ]
         if self.differences == "pair" and len(rows) == 2:
             first, second = (row.shown for row in rows)
-            return [mark_differing_words_or_none(first, second), mark_differing_words_or_none(second, first)]
+            return [mark_differing_words_or_none_if_slow(*texts) for texts in ((first, second), (second, first))]
         return []
 
 

@@ -38,7 +38,7 @@ class SpacedWord(NamedTuple):
     word: str
 
 
-def mark_differing_words_or_none(text: str, other_text: str, *, show_deletions: bool = False) -> Markup | None:
+def mark_differing_words_or_none_if_slow(text: str, other_text: str, *, show_deletions: bool = False) -> Markup | None:
     """Return `text` with the words marked that are not in `other_text`; with `show_deletions`, as the changes from
     `other_text`.
 

@@ -122,11 +122,11 @@ class SystemsExperiment:
             "systems": lambda people, rng: self.iterate_easl_scores_at_checkpoints("systems", people, rng),
         }
         return [
-            self.arm_result_of_scores(arm, scoring(crowd, np.random.default_rng([self.seed, run_number, 1])))
+            self.arm_result_of_score_history(arm, scoring(crowd, np.random.default_rng([self.seed, run_number, 1])))
             for arm, scoring in scoring_by_arm.items()
         ]
 
-    def arm_result_of_scores(self, arm: str, scores: Iterator[Array]) -> ArmResult:
+    def arm_result_of_score_history(self, arm: str, scores: Iterator[Array]) -> ArmResult:
         score_history = list(scores)
         figures = {
             figure.__name__: [figure(self.truth, score) for score in score_history] for figure in (spearman, pearson)

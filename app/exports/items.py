@@ -117,7 +117,7 @@ class ItemRowFormatter:
         deviation = DEVIATION_EXPORT_COLUMNS if unit.has_standard_errors else ()
         score = unit.score_column or family.score_name
         posterior = (*family.parameter_names, *label, score, *deviation, "low_95", "high_95", "judgments")
-        means = tuple(self.mean_columns_by_name([]))
+        means = tuple(self.mean_columns_by_name_or_empty_without_order([]))
         unjudged = UNJUDGED_EXPORT_COLUMNS if self.unjudged_cells else ()
         return (
             *criterion,
@@ -133,7 +133,7 @@ class ItemRowFormatter:
         """Whether the campaign releases settled items."""
         return bool(self.criterion.campaign.when_reached == RELEASE_ITEMS or self.criterion.campaign.releases)
 
-    def mean_columns_by_name(self, item_numbers: npt.ArrayLike) -> dict[str, Array]:
+    def mean_columns_by_name_or_empty_without_order(self, item_numbers: npt.ArrayLike) -> dict[str, Array]:
         """Return the plain and the shrunken means of some items by column, (n,) each; none for values without order."""
         unit = self.criterion.design.unit
         if not self.criterion.design.is_ordered:
@@ -162,7 +162,7 @@ class ItemRowFormatter:
             else []
         )
         posterior = to_cell_columns(*shown, numbers["judgments"])
-        mean_values = self.mean_columns_by_name(numbers["number"]).values()
+        mean_values = self.mean_columns_by_name_or_empty_without_order(numbers["number"]).values()
         unjudged = self.unjudged_cells(numbers["number"].tolist()) if self.unjudged_cells else []
         settled = [(numbers["settled"] > 0).tolist()] if self.releases_settled_items else []
         columns = (

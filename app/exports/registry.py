@@ -35,7 +35,7 @@ from app.exports.fitted import fitted_export_opener_by_name
 from app.exports.items import has_alpha_beta_posterior, open_easl_program_table, open_items_export_table
 from app.exports.responses import open_responses_export_table
 from app.exports.segments import open_segment_outputs_table
-from app.exports.unanswered import open_unanswered_hits_table
+from app.exports.unanswered import table_stream_of_items_in_unanswered_hits
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.text.table_formats import ExportFormat, format_utc_time
 
@@ -143,7 +143,7 @@ TABLE_EXPORTS: dict[str, Export] = {
     "items": build_campaign_table_export(open_items_export_table, refuse_export_of_draft),
     "responses": build_campaign_table_export(open_responses_export_table, is_about_annotators=True),
     "segments": build_campaign_table_export(open_segment_outputs_table, refuse_campaign_without_segments),
-    "unanswered": build_campaign_table_export(open_unanswered_hits_table, is_about_annotators=True),
+    "unanswered": build_campaign_table_export(table_stream_of_items_in_unanswered_hits, is_about_annotators=True),
     "assignments": build_annotator_table_export(annotator_tables.ASSIGNMENTS),
     "visits": build_annotator_table_export(annotator_tables.VISITS),
     "remarks": build_annotator_table_export(annotator_tables.REMARKS),

@@ -225,7 +225,7 @@ async def load_items_for_campaign_file_or_refuse_many(connection: AsyncConnectio
         raise too_many_items_for_file_error()
     if not (item_rows or checks):
         return WrittenItems()
-    original_id_column = choose_original_id_column(item_rows)
+    original_id_column = id_column_or_free_column_for_original_ids(item_rows)
     source_and_reference_columns = [name or "" for name in (campaign.source_column, campaign.reference_column)]
     item_cells = [
         ItemTexts(row.shown, *(format_cell(row.fields.get(name)) for name in source_and_reference_columns))
@@ -250,7 +250,7 @@ def too_many_items_for_file_error() -> TooLarge:
     )
 
 
-def choose_original_id_column(item_rows: Sequence[Row[Any]]) -> str:
+def id_column_or_free_column_for_original_ids(item_rows: Sequence[Row[Any]]) -> str:
     """Return `id`, or a free column name if items have other ids than the uploaded column `id`."""
     if all(
         format_cell(row.fields.get(FILE_ID_COLUMN, row.external_id)).strip() == row.external_id for row in item_rows

@@ -172,7 +172,7 @@ def name_path_pairs_and_path_by_respelled_name_or_refuse(
     one
     folder that contains everything.
     """
-    spellings_by_path = possible_names_by_path(paths, media_zip.folder)
+    spellings_by_path = item_names_by_path(paths, media_zip.folder)
     matches = match_names_to_paths(spellings_by_path, referenced_names, existing_names)
     for path, names in matches.names_by_path.items():
         own_name = spellings_by_path[path][-1]
@@ -201,7 +201,7 @@ def name_path_pairs_and_path_by_respelled_name_or_refuse(
     ], matches.path_by_respelled_name
 
 
-def possible_names_by_path(paths: Collection[str], folder: str | None) -> dict[str, list[str]]:
+def item_names_by_path(paths: Collection[str], folder: str | None) -> dict[str, list[str]]:
     """Return by path the names that items may use for it; `folder` as in `MediaZip`."""
     whole = folder_around_all_paths_or_empty(paths) if folder is None else folder
     return {path: ([path] if folder is None else []) + [path.removeprefix(whole)] for path in paths}
@@ -224,7 +224,7 @@ def missing_and_unreferenced_names_of_zip(
     """
     with open_zip_or_refuse(media_zip.file) as archive:
         paths = zip_entries_by_path_or_refuse(archive)
-    matches = match_names_to_paths(possible_names_by_path(paths, media_zip.folder), referenced_names, existing_names)
+    matches = match_names_to_paths(item_names_by_path(paths, media_zip.folder), referenced_names, existing_names)
     used = {name for names in matches.names_by_path.values() for name in names}
     missing_names = [name for name in referenced_names if name not in used and name not in existing_names]
     return ComparedNames(missing_names, [path for path, names in matches.names_by_path.items() if not names])

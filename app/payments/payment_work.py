@@ -115,11 +115,13 @@ class PaymentWork:
                 try:
                     await step(session, account, turn)
                 except ServiceFailure as failure:
-                    self.note_failure_or_raise(account, failure, turn, is_cut_short=session.is_cut_short)
+                    self.note_failure_or_raise_if_account_wide(
+                        account, failure, turn, is_cut_short=session.is_cut_short
+                    )
                 if session.is_cut_short:
                     turn.goes_on_after = timedelta(0)
 
-    def note_failure_or_raise(
+    def note_failure_or_raise_if_account_wide(
         self, account: Row[Any], failure: ServiceFailure, turn: Turn, *, is_cut_short: bool
     ) -> None:
         if is_cut_short:

@@ -46,7 +46,7 @@ LIST_COMPLETED_PEOPLE = text("""
 """)
 
 
-async def find_recipients_or_refuse(
+async def find_submissions_of_recipients_or_refuse(
     connection: AsyncConnection, campaign: Campaign, account: Row[Any], lines: Sequence[BonusLine]
 ) -> list[Row[Any]]:
     """Return the submission of each line's person.

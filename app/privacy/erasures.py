@@ -283,7 +283,7 @@ async def erase_identifiers_and_return_erasure(
     locked = (await connection.execute(LOCK_ERASURE, {"campaign": campaign.id, "id": erasure.id})).one_or_none()
     if locked is None or locked.identifiers_erased_at is not None:
         return erasure if locked is None else Erasure.from_erasure_row(locked)
-    person = await close_hits_and_lock_person_and_return_ids(connection, key, now=now)
+    person = await lock_person_and_close_hits_and_return_person_row(connection, key, now=now)
     hashes = [
         *known_hashes,
         person_hash(campaign.link_key, person.platform, person.worker_id),
@@ -328,7 +328,7 @@ async def remove_values_of_answers(connection: AsyncConnection, erasure: Erasure
     if locked is None or locked.finished_at is not None:
         return
     # Also erase HITs and answers that were stored while the first step ran. The ids are erased already.
-    person = await close_hits_and_lock_person_and_return_ids(connection, key, now=now)
+    person = await lock_person_and_close_hits_and_return_person_row(connection, key, now=now)
     statements_of_rows = [(table, statement) for table, statement in FIRST_STATEMENTS if table != "annotators"]
     await run_erasing_statements_and_return_nonzero_counts_by_table(connection, statements_of_rows, key, person.name)
     if erasure.rule == "remove":
@@ -345,7 +345,7 @@ async def reopen_erasures_since(connection: AsyncConnection, campaign_id: int, *
     await connection.execute(REOPEN_ERASURES_SINCE, {"campaign": campaign_id, "since": since})
 
 
-async def close_hits_and_lock_person_and_return_ids(
+async def lock_person_and_close_hits_and_return_person_row(
     connection: AsyncConnection, key: Mapping[str, Any], *, now: datetime
 ) -> Row[Any]:
     """Lock an annotator and all of their HITs, close the open ones, and return the ids and names of the annotator."""

@@ -268,7 +268,7 @@ async def load_annotator_lines(
     answer_summaries = {row.id: row for row in await connection.execute(SUMMARIZE_ANSWERS, parameters)}
     finding_texts = {row.id: row.said for row in await connection.execute(LOAD_FINDING_TEXTS, parameters)}
     failed_visits = {row.id: row.outcome for row in await connection.execute(LOAD_FAILED_VISITS, parameters)}
-    histograms_by_annotator = await load_value_histogram_by_annotator(connection, campaign, line_ids)
+    histograms_by_annotator = await load_bin_counts_of_first_criterion_by_annotator(connection, campaign, line_ids)
     usual_seconds = (await connection.execute(LOAD_USUAL_SECONDS, parameters)).scalar()
     complete_lines = [
         replace(
@@ -349,7 +349,7 @@ def annotator_lines_with_check_counts(
     return [replace(line, checks=check_counts[line.id], checks_met=met_counts[line.id]) for line in lines]
 
 
-async def load_value_histogram_by_annotator(
+async def load_bin_counts_of_first_criterion_by_annotator(
     connection: AsyncConnection, campaign: Campaign, annotator_ids: Sequence[int]
 ) -> dict[int, list[int]]:
     """Return by annotator id how many of their values for the first criterion are in each tenth of the scale, or of

@@ -144,7 +144,7 @@ def iterate_reasons_expectations_are_impossible(
             yield f"{name}: {reason}" if name else reason
 
 
-def feedback_by_criterion(
+def feedback_of_each_criterion(
     designs: CriterionDesigns, stored: Sequence[Mapping[str, Any]], values: Sequence[Sequence[float]]
 ) -> list[list[Feedback]]:
     """Return the feedback on the checks of a HIT by each criterion.

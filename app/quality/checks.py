@@ -21,7 +21,7 @@ from app.quality.check_expectations import (
     CriterionDesigns,
     criterion_designs,
     expected_places,
-    feedback_by_criterion,
+    feedback_of_each_criterion,
     iterate_reasons_expectations_are_impossible,
 )
 from app.quality.check_positions import PlacedCheck
@@ -315,7 +315,7 @@ async def load_check_outcomes(
 
 def outcomes_of_checks_in_hit_rows(designs: CriterionDesigns, rows: Sequence[Any]) -> list[CheckOutcome]:
     """Return whether each check of a HIT, or their order, is met by all criteria that expect an answer."""
-    feedbacks = feedback_by_criterion(
+    feedbacks = feedback_of_each_criterion(
         designs, [row.expected for row in rows], [answer_values_of_check_row(row) for row in rows]
     )
     together: dict[tuple[bool, int], list[Feedback]] = {}  # on one check, or on the order of all

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.campaign import is_judgeable_sql
 from app.database.session import Record
-from app.record.posterior_storage import deciding_estimates_sql
+from app.record.posterior_storage import deciding_score_and_variance_sql
 from app.selection.rule import ItemStatus
 
 
@@ -105,10 +105,12 @@ def posterior_changes_sql(
         unjudged_people: SQL for the number of annotators unable to judge an item that takes it out of the pool.
         since: SQL for the watermark.
         segments: SQL for the campaign's number of segments; empty if items are not systems.
-        asked: SQL for the deciding criterion, as in `deciding_estimates_sql`; empty if the first one decides.
+        asked: SQL for the deciding criterion, as in `deciding_score_and_variance_sql`; empty if the first one decides.
 
     """
-    deciding_source = f"LATERAL ({deciding_estimates_sql(asked)})" if asked else "LATERAL (SELECT p.score, p.variance)"
+    deciding_source = (
+        f"LATERAL ({deciding_score_and_variance_sql(asked)})" if asked else "LATERAL (SELECT p.score, p.variance)"
+    )
     return f"""
     WITH recent AS MATERIALIZED ({responses_since_sql(campaign, since)}), changed AS (
         SELECT DISTINCT unnest(items) AS number FROM recent

@@ -118,7 +118,7 @@ class LawRunner:
                 )
             case ReadItemHeads(items):
                 return await self.read_uncached_and_return_stored_values(
-                    self.item_heads, items, law_storage.load_item_head_and_tail_length_by_number
+                    self.item_heads, items, law_storage.load_item_heads_and_tail_lengths_by_number
                 )
             case ReadItemTails(items):
                 return await self.read_uncached_and_return_stored_values(

@@ -156,7 +156,7 @@ async def load_annotator_state_by_number(
     return {row.number: decode_floats_from_bytes(row.state).tolist() for row in rows}
 
 
-async def load_item_head_and_tail_length_by_number(
+async def load_item_heads_and_tail_lengths_by_number(
     connection: Driver, revision: Revision, numbers: Iterable[int]
 ) -> dict[int, tuple[StateFloats, int]]:
     """Return the heads of these items and the number of floats in their tails, without items that have none."""

@@ -36,7 +36,7 @@ def present_posteriors_condition_sql(campaign: str) -> str:
 PRESENT_POSTERIORS_CONDITION = present_posteriors_condition_sql(":campaign")
 
 
-def deciding_estimates_sql(deciding_criterion: str) -> str:
+def deciding_score_and_variance_sql(deciding_criterion: str) -> str:
     """Return SQL for the score and variance that selection uses, for posteriors `p` by the first criterion.
 
     Args:

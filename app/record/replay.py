@@ -145,7 +145,7 @@ async def verify_criterion_by_replay(connection: AsyncConnection, criterion: Cri
         replayed_posterior_column_by_name, law, beliefs, judgments, unjudged_counts
     )
     count, beyond_rounding_count, column_mismatches = await asyncio.to_thread(
-        count_and_list_differing_posteriors, stored, replayed_columns
+        count_differing_posteriors_and_list_first, stored, replayed_columns
     )
     ids = await load_external_id_by_item_number(
         connection, criterion.campaign.id, [number for number, *_ in column_mismatches]
@@ -270,7 +270,7 @@ async def replay_to_beliefs_counts_and_last_number(
     return beliefs, judgments, count
 
 
-def count_and_list_differing_posteriors(
+def count_differing_posteriors_and_list_first(
     stored: Mapping[str, NumberColumn], replayed: Mapping[str, NumberColumn]
 ) -> tuple[int, int, list[tuple[int, str, float, float]]]:
     """Compare every stored number with the replayed one, bit by bit.

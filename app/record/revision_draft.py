@@ -48,7 +48,7 @@ class RevisionDraft:
 
     @property
     def revision(self) -> Revision:
-        return next_revision_of(self.campaign.criteria[0])
+        return key_of_next_revision(self.campaign.criteria[0])
 
     @property
     def max_answers_left(self) -> int:
@@ -62,7 +62,7 @@ class RevisionDraft:
         return {"milliseconds": min(MIN_SWITCH_WAIT_MS << self.failed_attempts, MAX_SWITCH_WAIT_MS)}
 
 
-def next_revision_of(criterion: Criterion[Campaign]) -> Revision:
+def key_of_next_revision(criterion: Criterion[Campaign]) -> Revision:
     """Return the revision after the present one."""
     return Revision(criterion.campaign.id, criterion.campaign.revision + 1, criterion.number)
 
@@ -89,7 +89,7 @@ async def apply_answers_to_draft(
             connection,
             criterion,
             criterion_answers,
-            await lock_and_load_posteriors_of_items(connection, next_revision_of(criterion), criterion_answers),
+            await lock_and_load_posteriors_of_items(connection, key_of_next_revision(criterion), criterion_answers),
         )
     if answers[0]:
         seqs = [answer.seq for answer in answers[0]]

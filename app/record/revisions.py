@@ -48,8 +48,8 @@ from app.record.revision_draft import (
     RevisionDraft,
     apply_answers_to_draft,
     apply_new_answers_to_draft_and_count,
+    key_of_next_revision,
     load_answers_missing_in_draft,
-    next_revision_of,
 )
 
 log = logging.getLogger(__name__)
@@ -327,7 +327,7 @@ async def rebuild_present_revision(connection: AsyncConnection, campaign_id: int
     await delete_other_revisions(connection, Revision.present_revision_of_criterion(campaign.criteria[0]))
     await store_replayed_revision(connection, campaign.criteria, replays)
     await connection.execute(
-        SWITCH_REVISION, {**next_revision_of(campaign.criteria[0]).sql_parameters, "decided": campaign.decided}
+        SWITCH_REVISION, {**key_of_next_revision(campaign.criteria[0]).sql_parameters, "decided": campaign.decided}
     )
     await mark_retired_items_as_settled(connection, campaign_id)
 
@@ -340,7 +340,7 @@ async def store_replayed_revision(
     """Store the results of `replay_to_beliefs_counts_and_last_number` by each criterion as the next revision."""
     for criterion, (beliefs, judgments, _) in zip(criteria, replays, strict=True):
         await store_revision_with_posteriors_and_law_state(
-            connection, next_revision_of(criterion), criterion.law, beliefs, judgments
+            connection, key_of_next_revision(criterion), criterion.law, beliefs, judgments
         )
 
 

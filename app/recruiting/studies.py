@@ -38,7 +38,7 @@ from app.payments.service_calls import (
 )
 from app.recruiting.study_plan import (
     StudyPlan,
-    count_missing_people,
+    count_people_for_missing_judgments,
     iterate_cost_warnings,
     iterate_study_warnings,
 )
@@ -105,7 +105,7 @@ async def load_study_view_or_refuse(
     recommended = await result_of_call_or_none(
         lambda: service.load_hourly_recommendation(account.workspace, plan.currency)
     )
-    needed = taken_places + count_missing_people(campaign)
+    needed = taken_places + count_people_for_missing_judgments(campaign)
     return StudyView(
         plan,
         account.study,

@@ -76,7 +76,7 @@ class StudyPlan:
         )
 
 
-def count_missing_people(campaign: CampaignWithProgress) -> int:
+def count_people_for_missing_judgments(campaign: CampaignWithProgress) -> int:
     """Return how many more people give the campaign the judgments that it still wants."""
     missing = max(0, campaign.judgments_wanted - campaign.judgments_taken)
     return math.ceil(count_tasks_of_judgments(campaign, missing) / (campaign.hits_per_annotator or 1))

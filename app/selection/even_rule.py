@@ -13,7 +13,7 @@ import numpy as np
 
 from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
 from app.selection.companions import Companions, ItemPlaces
-from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_items_and_probabilities
+from app.selection.index import AlgorithmOne, ItemNumbers, pick_items_of_highest_worth_and_probabilities
 from app.selection.item_sets import ItemSet
 from app.selection.leaders import iterate_bucket
 from app.selection.open_items import OpenItems
@@ -61,7 +61,7 @@ class LeastJudgedLeaders:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(self._alike[count], barred))
         return None
 
-    def iterate_all_leaders_fewest_judgments_first(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
+    def iterate_all_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.
@@ -150,7 +150,9 @@ class EvenRule(AlgorithmOne):
         most = (
             len(room) if settings.hits_per_iteration is None else settings.hits_per_iteration * settings.items_per_hit
         )
-        chosen, probabilities = pick_highest_items_and_probabilities(-judgments.astype(np.float64), room, most, rng)
+        chosen, probabilities = pick_items_of_highest_worth_and_probabilities(
+            -judgments.astype(np.float64), room, most, rng
+        )
         probability_by_item = dict(zip(chosen, probabilities, strict=True))
         hits = partition_into_hits_of_similar_items(chosen, values, settings, rng)
         return [

@@ -170,7 +170,7 @@ class SelectionIndex(OpenItems):
         tried: set[int] = set()
         for kept_back in (leaders_to_avoid, set()):
             excluded = barred | kept_back | tried
-            for leader in self.leaders.iterate_all_leaders_fewest_judgments_first(excluded, rng):
+            for leader in self.leaders.iterate_all_leaders_in_draw_order(excluded, rng):
                 tried.add(leader)
                 excluded.add(leader)
                 yield leader
@@ -240,7 +240,7 @@ def draw_hits_of_later_iteration(
     room = judgments_per_item - np.asarray(judgments, dtype=np.int64)
     hits = max(1, len(room) // items_per_hit) if hits is None else hits
     hits = _count_items_that_can_lead(room[room > 0], hits, items_per_hit, leaders_as_companions=leaders_as_companions)
-    leaders, probabilities = pick_highest_items_and_probabilities(
+    leaders, probabilities = pick_items_of_highest_worth_and_probabilities(
         variance if leader_worth is None else np.asarray(leader_worth, np.float64), np.flatnonzero(room > 0), hits, rng
     )
     room[leaders] -= 1
@@ -277,7 +277,7 @@ def _move_companions_to_lone_leaders(hits: list[list[int]]) -> None:
                 hit.append(longest.pop())
 
 
-def pick_highest_items_and_probabilities(
+def pick_items_of_highest_worth_and_probabilities(
     worth: Array, items: ItemNumbers, count: int, rng: np.random.Generator
 ) -> tuple[list[int], list[float]]:
     """Return the `count` items of highest worth, (N,), ties at random, and each one's probability of being picked."""

@@ -161,10 +161,10 @@ class ServerCallWork:
         for row in due:
             key = row.campaign_id, row.id
             if key not in self.calling:  # else its last try is still running
-                self.calling.start(key, partial(self.make_call_and_store_result, row, taken_at=now))
+                self.calling.start(key, partial(self.make_call_unless_overdue_and_store_result, row, taken_at=now))
         return len(due)
 
-    async def make_call_and_store_result(self, row: Row[Any], *, taken_at: datetime) -> None:
+    async def make_call_unless_overdue_and_store_result(self, row: Row[Any], *, taken_at: datetime) -> None:
         """Make a call outside any transaction, and store its result."""
         call = server_call_of_row_or_none(row)
         if call is None:

@@ -61,7 +61,9 @@ class RehearsalOffer:
         return next((name for name in COMMON_TRUE_VALUE_COLUMNS if name in self.numeric_columns), "")
 
 
-async def load_rehearsal_offer_or_none(connection: AsyncConnection, campaign: Campaign) -> RehearsalOffer | None:
+async def load_rehearsal_offer_or_none_for_rehearsal(
+    connection: AsyncConnection, campaign: Campaign
+) -> RehearsalOffer | None:
     """Return the offer for a campaign; None if it is a rehearsal itself."""
     if campaign.rehearsal_of is not None:
         return None

@@ -82,7 +82,7 @@ def is_formula_source(text: str, start: int, end: int, sign_length: int) -> bool
     return sign_length > 1 or not (text[first].isspace() or text[last - 1].isspace() or text[end : end + 1].isdigit())
 
 
-def formula_markup(formula: Formula) -> Markup:
+def formula_source_markup(formula: Formula) -> Markup:
     r"""Return a formula as the browser finds it, and `\$` as a dollar."""
     if formula.source == ESCAPED_DOLLAR:
         return Markup("$")
@@ -115,7 +115,7 @@ def plain_text_with_marked_formulas(text: str) -> Markup:
     parts = [
         part
         for words, formula in zip(texts_between, formula_list, strict=True)
-        for part in (words, formula_markup(formula))
+        for part in (words, formula_source_markup(formula))
     ]
     return Markup("").join([*parts, text[ends[-1] :]])
 
@@ -149,7 +149,7 @@ def html_with_formulas_put_back(html: str, formulas: Sequence[Formula]) -> Marku
         return (
             escaped_source(token)
             if depth or int(token[1]) >= len(formulas)
-            else formula_markup(formulas[int(token[1])])
+            else formula_source_markup(formulas[int(token[1])])
         )
 
     def escaped_source(place: re.Match[str]) -> str:

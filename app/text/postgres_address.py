@@ -148,7 +148,7 @@ class PostgresAddress:
     def parameters_for_driver(self) -> dict[str, str]:
         return {name: value for name, value in self.parameters.items() if name in DRIVER_PARAMETERS}
 
-    def sqlalchemy_url(self) -> str:
+    def sqlalchemy_url_text(self) -> str:
         """Return the address, with its secrets, as SQLAlchemy writes it for asyncpg."""
         query = {"ssl" if name == "sslmode" else name: value for name, value in self.parameters.items()}
         host: str | None = None
@@ -236,7 +236,7 @@ def parse_query_host(text: str) -> HostAndPort:
         raise AddressProblem(
             "has a host that is neither a name nor an address; write IPv6 as [::1]:5432, and @ in a password as %40"
         )
-    return parts["bracketed"] or parts["plain"] or None, port_number_or_none(parts["port"] or "")
+    return parts["bracketed"] or parts["plain"] or None, parse_port_or_none_if_empty(parts["port"] or "")
 
 
 def is_ipv6_address(text: str) -> bool:
@@ -248,7 +248,7 @@ def is_ipv6_address(text: str) -> bool:
 
 def combine_hosts_and_ports(hosts: Sequence[HostAndPort], ports: Sequence[str]) -> list[HostAndPort]:
     """Return the hosts with the ports of the parameter `port`: one for each host, or one for all."""
-    numbers = [port_number_or_none(text) for text in ports] or [None]
+    numbers = [parse_port_or_none_if_empty(text) for text in ports] or [None]
     if len(numbers) == 1:
         numbers *= len(hosts)
     if len(numbers) != len(hosts):
@@ -256,7 +256,7 @@ def combine_hosts_and_ports(hosts: Sequence[HostAndPort], ports: Sequence[str]) 
     return [(name, number or port) for (name, port), number in zip(hosts, numbers, strict=True)]
 
 
-def port_number_or_none(text: str) -> int | None:
+def parse_port_or_none_if_empty(text: str) -> int | None:
     if not text:
         return None
     if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= MAX_PORT:

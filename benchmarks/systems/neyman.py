@@ -24,7 +24,7 @@ from app.inference.ratings.moderated_means import (
 )
 from app.selection.buckets import Pick
 from app.selection.even_rule import LeastJudgedCompanions, LeastJudgedLeaders
-from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_items_and_probabilities
+from app.selection.index import AlgorithmOne, ItemNumbers, pick_items_of_highest_worth_and_probabilities
 from app.selection.item_sets import ItemSet
 from app.selection.open_items import OpenItems
 from app.selection.rule import SelectionSettings
@@ -93,7 +93,9 @@ class HighestGainLeaders(LeastJudgedLeaders):
         is_below_floor = tally.judgments[candidates] < MIN_SHARE_OF_MEAN_JUDGMENTS * tally.judgments.mean()
         if not len(candidates) or is_below_floor.any() or not variances_differ(tally):
             return super().draw_leader_or_none(barred, rng)
-        (item,), (probability,) = pick_highest_items_and_probabilities(error_reductions(tally), candidates, 1, rng)
+        (item,), (probability,) = pick_items_of_highest_worth_and_probabilities(
+            error_reductions(tally), candidates, 1, rng
+        )
         return Pick(item, probability)
 
 

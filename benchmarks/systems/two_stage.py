@@ -31,7 +31,7 @@ from app.inference.observations.baseline import (
     refuse_missing_or_equal_outcomes,
     validated_baseline_judgments,
 )
-from app.inference.systems.graded_marginal import LogisticTerms, Prior, make_logistic_terms
+from app.inference.systems.graded_marginal import LogisticTerms, Prior, count_distinct_logistic_terms
 
 _MIN_THRESHOLD_DISTANCE = 1e-6
 """Smallest t_2 - t_1, for data without ties."""
@@ -175,7 +175,7 @@ def make_review_data(columns: BaselineJudgments, sensitivity: float, quality_sd:
     """Return the judgments arranged for `loss_and_gradient`."""
     tasks = len(columns.segments.used)
     key, artifact = np.unique(columns.items.index * tasks + columns.segments.index, return_inverse=True)
-    terms = make_logistic_terms(artifact, columns.annotators.index, np.zeros_like(artifact), columns.outcomes)
+    terms = count_distinct_logistic_terms(artifact, columns.annotators.index, np.zeros_like(artifact), columns.outcomes)
     sizes = len(columns.items.used), len(key), tasks, len(columns.annotators.used)
     return ReviewData(terms, key // tasks, key % tasks, sizes, sensitivity, quality_sd, prior)
 

@@ -8,7 +8,7 @@ from app.campaigns.summaries import load_campaign_with_progress_or_refuse
 from app.campaigns.totals import CampaignTotals, sentences_on_totals
 from app.record.campaign import load_campaign_for_page_or_refuse
 from app.recruiting.study_plan import StudyPlan
-from app.simulation.rehearsal_offer import load_rehearsal_offer_or_none
+from app.simulation.rehearsal_offer import load_rehearsal_offer_or_none_for_rehearsal
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 
@@ -79,7 +79,7 @@ async def test_all_places_say_the_same_tasks(engine, researcher, api_client):  #
     found = (await api_client.get(f"{API}/campaigns/{campaign.slug}")).json()["totals"]
     assert (found["tasks"], found["check_places"], found["pay"]) == (134, 67, 67.0)
     async with engine.begin() as connection:
-        offer = await load_rehearsal_offer_or_none(
+        offer = await load_rehearsal_offer_or_none_for_rehearsal(
             connection, await load_campaign_for_page_or_refuse(connection, campaign.slug)
         )
     assert offer is not None

@@ -74,7 +74,7 @@ def drop_an_answer() -> None:
 
 def ignore_cap() -> None:
     """Store answers about items that have all judgments; the database leases such items by `ignore_cap_sql`, too."""
-    replace_function(answer_storage, "refuse_hit_with_fully_judged_item", lambda *_: None)
+    replace_function(answer_storage, "refuse_as_lease_lost_if_item_is_fully_judged", lambda *_: None)
 
 
 def ignore_cap_sql(definition: str) -> str:

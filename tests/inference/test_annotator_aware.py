@@ -117,7 +117,7 @@ def test_without_trust_a_score_stays_what_it_is_to_the_last_bit():
 def test_the_others_are_heard_without_oneself():
     # Item 0: .2 by annotator 0, .6 and .8 by annotator 1, who judged it twice; item 1: by annotator 0 alone.
     judgments = scored_judgments([0, 0, 0, 1], [0, 1, 1, 0], [0.2, 0.6, 0.8, 0.4])
-    known = AnnotatorBeliefs.from_rows(np.repeat(beliefs_of(information=0.5).to_rows(), 2, axis=0))
+    known = AnnotatorBeliefs.from_array_of_rows(np.repeat(beliefs_of(information=0.5).to_rows(), 2, axis=0))
     m, v, plain, weight, *_ = learning.summaries_of_other_judgments_of_item(judgments, known, COMMON)
     assert plain == pytest.approx([0.7, 0.2, 0.2, 0])
     assert weight == pytest.approx([2, 1, 1, 0])

@@ -390,7 +390,7 @@ def test_the_level_kept_from_hit_to_hit_is_that_of_all_judgments():
     assert items == len(scanned)
     assert item_means == pytest.approx(sum(score.mean() for score in scanned))
     states = np.array([*learned.annotators.values()])
-    beliefs = learning.AnnotatorBeliefs.from_rows(
+    beliefs = learning.AnnotatorBeliefs.from_array_of_rows(
         states[:, EVIDENCE_SIZE : EVIDENCE_SIZE + belief_models.RELIABILITY_COUNT + 7]
     )
     assert biases == pytest.approx(states[:, 0] @ beliefs.bias)

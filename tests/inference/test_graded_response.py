@@ -16,8 +16,8 @@ from app.inference.observations.baseline import baseline_advice, judgments_that_
 from app.inference.systems import graded_marginal
 from app.inference.systems.graded_marginal import (
     Prior,
+    count_distinct_logistic_terms,
     log_marginal_and_gradient,
-    make_logistic_terms,
     observed_information_matrix_of_parameters,
     posterior_modes_and_curvatures,
     quadrature_nodes,
@@ -52,7 +52,7 @@ def probability(outcome, theta, a, lower, upper):
 def test_marginal_likelihood_is_the_integral_over_each_systems_performance():
     data = draw_judgments(30, 2, 2, 2, seed=1)
     prior, a, b = Prior(), np.exp(data.log_a), data.b
-    terms = make_logistic_terms(*data.columns)
+    terms = count_distinct_logistic_terms(*data.columns)
 
     def integrand(theta, system):
         density = math.exp(-(theta**2) / (2 * prior.tau**2)) / (prior.tau * math.sqrt(2 * math.pi))
@@ -81,7 +81,7 @@ def test_gradient_and_curvature_agree_with_finite_differences(adaptive, count, m
     # Nodes that follow the modes give the gradient of the integral, so there they must be enough to be exact.
     monkeypatch.setattr(graded_marginal, "_TERMS_AT_ONCE", 100)  # so that there are several blocks
     data = draw_judgments(300, 5, 4, 6, seed=2)
-    terms, prior = make_logistic_terms(*data.columns), Prior(barrier=0.3)
+    terms, prior = count_distinct_logistic_terms(*data.columns), Prior(barrier=0.3)
 
     def nodes_at(log_a, b):
         mode, curvature = (
@@ -109,7 +109,7 @@ def test_gradient_and_curvature_agree_with_finite_differences(adaptive, count, m
 
 def test_mode_of_performance_is_found_where_newton_alone_would_jump_to_and_fro():
     # One judge of extreme sensitivity, who prefers the system on an easy segment and the baseline on a hard one.
-    terms = make_logistic_terms(np.zeros(2, int), np.zeros(2, int), np.arange(2), np.array([1, -1]))
+    terms = count_distinct_logistic_terms(np.zeros(2, int), np.zeros(2, int), np.arange(2), np.array([1, -1]))
     b = np.array([-3.0, 2.0, -3.0 + 1e-3, 2.0 + 1e-3])
     theta, _ = posterior_modes_and_curvatures(terms, Prior(), np.log([400.0]), b, start=np.array([-3.2]))
 
@@ -124,7 +124,7 @@ def test_mode_of_performance_is_found_where_newton_alone_would_jump_to_and_fro()
 
 def test_fit_is_where_a_general_optimiser_finds_the_maximum():
     data = draw_judgments(200, 4, 3, 3, seed=3)
-    terms, prior, found = make_logistic_terms(*data.columns), Prior(), fit(*data.columns)
+    terms, prior, found = count_distinct_logistic_terms(*data.columns), Prior(), fit(*data.columns)
 
     def loss(point):
         log_a, lower, upper = point[:3], point[3:6], point[3:6] + np.exp(point[6:])
@@ -180,7 +180,7 @@ def test_errors_of_judges_and_segments_are_as_large_as_the_errors_they_stand_for
 def test_errors_of_performances_hold_those_of_the_rest_by_the_delta_method():
     data = draw_judgments(200, 3, 2, 2, seed=4)
     found, prior = fit(*data.columns), Prior()
-    terms = make_logistic_terms(*data.columns)
+    terms = count_distinct_logistic_terms(*data.columns)
     a, b = in_units_of_the_paper(found)
     point = np.concatenate([np.log(a), b.T.ravel()])
 
@@ -323,7 +323,7 @@ def test_comparisons_with_the_baseline_are_picked_and_turned_to_the_systems_side
 
 def test_equal_judgments_are_counted_together():
     columns = [np.tile(column, 3) for column in ([0, 1], [0, 0], [1, 0], [0, 1])]
-    terms = make_logistic_terms(*columns)
+    terms = count_distinct_logistic_terms(*columns)
     assert terms.count.tolist() == [3.0, 3.0, 3.0]
     assert terms.tie_count.tolist() == [3.0]
     rows = zip(terms.system.tolist(), terms.threshold.tolist(), terms.sign.tolist(), strict=True)

@@ -9,7 +9,7 @@ import pytest
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
 from app.quality import peer_agreement
-from app.quality.annotators import load_annotator_lines, load_value_histogram_by_annotator
+from app.quality.annotators import load_annotator_lines, load_bin_counts_of_first_criterion_by_annotator
 from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons, sample_judgments_and_count_their_items
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.annotation.hits.criteria import NAMES, create_campaign_with_criteria, submit_by_criterion
@@ -96,7 +96,7 @@ async def test_of_places_in_an_order_there_is_no_bias_and_no_histogram(engine):
     async with engine.connect() as connection:
         lines = await load_annotator_lines(connection, campaign, limit=1)
         number = lines[0].id
-        assert await load_value_histogram_by_annotator(connection, campaign, [number]) == {}
+        assert await load_bin_counts_of_first_criterion_by_annotator(connection, campaign, [number]) == {}
 
 
 async def test_of_many_answers_the_comparison_is_made_beside_the_server_and_kept(engine, monkeypatch):

@@ -238,7 +238,7 @@ async def test_an_answer_changes_posteriors_of_other_items_too_under_easl_aware(
 
 def test_what_is_no_number_is_never_a_matter_of_rounding():
     stored, replayed = np.array([np.nan, 1.0, 1.0]), np.array([-np.nan, 1.0 + 1e-15, 1.1])
-    count, beyond_rounding, _ = replay.count_and_list_differing_posteriors({"score": stored}, {"score": replayed})
+    count, beyond_rounding, _ = replay.count_differing_posteriors_and_list_first({"score": stored}, {"score": replayed})
     assert (count, beyond_rounding) == (3, 2)
 
 

@@ -144,7 +144,7 @@ async def store_answers_to_locked_hits_and_return_outcome_by_hit(
         hit = locked.hits[answer.hit_id]
         try:
             if not are_late:
-                refuse_hit_with_fully_judged_item(locked, hit, judgments)
+                refuse_as_lease_lost_if_item_is_fully_judged(locked, hit, judgments)
             accepted = await validate_answer_for_storage(
                 connection, locked, hit, answer, placed_checks_by_hit.get(hit.id, ())
             )
@@ -173,7 +173,9 @@ async def store_answers_to_locked_hits_and_return_outcome_by_hit(
     return {**refusals, **{hit_id: AnswerReceipt(hit_id, seq) for hit_id, seq in seq_by_hit.items()}}
 
 
-def refuse_hit_with_fully_judged_item(locked: LockedAnswers, hit: LockedHit, judgments: Mapping[int, int]) -> None:
+def refuse_as_lease_lost_if_item_is_fully_judged(
+    locked: LockedAnswers, hit: LockedHit, judgments: Mapping[int, int]
+) -> None:
     """Refuse an answer about an item that has all wanted judgments. An import brought them, or a clock went back.
 
     Raises:

@@ -186,7 +186,7 @@ async def find_place_in_blocks(
     order = conditions.square.block_order_of_row(row, (assignment.seed, assignment.annotator_id))
     limits = task_limits_of_blocks(assignment, len(order))
     own_tasks = count_own_tasks(
-        await load_own_hits(connection, assignment),
+        await load_hits_given_to_annotator(connection, assignment),
         [order.index(condition) for condition in range(len(order))],
         conditions,
         limits,
@@ -319,7 +319,7 @@ async def count_leavers_by_row_once_in_a_while(
     return remembered.counts
 
 
-async def load_own_hits(connection: Driver, assignment: AssignmentState) -> Sequence[OwnHit]:
+async def load_hits_given_to_annotator(connection: Driver, assignment: AssignmentState) -> Sequence[OwnHit]:
     """Return the HITs that the annotator got, first to last, answered or not."""
     key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
     return await fetch_rows(connection, SELECT_OWN_HITS, key, OwnHit)

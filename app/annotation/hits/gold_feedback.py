@@ -12,7 +12,7 @@ from app.database.session import Driver, Record, fetch_rows
 from app.designs.content import RenderedItems, SourceAndReference
 from app.designs.design import Design
 from app.media.render_items import render_campaign_items
-from app.quality.check_expectations import criterion_designs, feedback_by_criterion
+from app.quality.check_expectations import criterion_designs, feedback_of_each_criterion
 from app.quality.expected_answers import Feedback
 
 SELECT_ANSWERED_GOLD = text("""
@@ -68,7 +68,7 @@ async def load_gold_feedback_or_none(
         return None
     rows = await fetch_rows(connection, SELECT_ANSWERED_GOLD, {"campaign": campaign.id, "hit": hit_id}, AnsweredGold)
     designs, values = criterion_designs(campaign), [row.given_values for row in rows]
-    feedbacks = feedback_by_criterion(designs, [row.expected for row in rows], values)
+    feedbacks = feedback_of_each_criterion(designs, [row.expected for row in rows], values)
     by_criterion = [
         criterion_feedback(name, design, [row[number] for row in values], feedbacks[number])
         for number, (name, design) in enumerate(designs)

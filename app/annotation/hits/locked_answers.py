@@ -197,7 +197,7 @@ LOCK_ANSWERS = text(f"""
 """)
 
 
-async def lock_hits_of_answers_and_return_them(
+async def lock_hits_of_answers_and_return_locked_answers(
     connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer], *, are_late: bool = False
 ) -> LockedAnswers:
     """Lock the HITs of these answers, all different, and what an answer to them changes, and return them.

@@ -29,7 +29,7 @@ from app.annotation.hits.lease_sql import (
     lock_annotator_and_posteriors,
     lock_revision_and_law_state,
 )
-from app.annotation.hits.locked_answers import SubmittedAnswer, lock_hits_of_answers_and_return_them
+from app.annotation.hits.locked_answers import SubmittedAnswer, lock_hits_of_answers_and_return_locked_answers
 from app.annotation.platforms.assignments import AssignmentId
 from app.background.metrics import PROCESS_METRICS
 from app.database.batch_queue import Unserved
@@ -154,7 +154,7 @@ async def store_answers_in_time_and_return_outcome_by_hit(
 ) -> dict[int, AnswerReceipt | Exception]:
     """Store the answers to HITs whose lease is open, and return the outcome of each by HIT; of others there is none."""
     async with connection.transaction():
-        locked = await lock_hits_of_answers_and_return_them(connection, campaign_id, answers)
+        locked = await lock_hits_of_answers_and_return_locked_answers(connection, campaign_id, answers)
         answers_in_time = [answer for answer in answers if answer.hit_id in locked.hits]
         outcomes = (
             await store_answers_to_locked_hits_and_return_outcome_by_hit(connection, locked, answers_in_time)
@@ -215,7 +215,7 @@ async def store_late_answer_or_refuse(connection: Driver, answer: SubmittedAnswe
     await lock_annotator_and_posteriors(connection, replace(parameters, capped=hit.hit_items))
     if not await fetch_first_value_or_none(connection, SELECT_IF_LATE_ANSWER_FITS, parameters):
         raise lease_lost_error()
-    locked = await lock_hits_of_answers_and_return_them(connection, key.campaign, [answer], are_late=True)
+    locked = await lock_hits_of_answers_and_return_locked_answers(connection, key.campaign, [answer], are_late=True)
     (outcome,) = (
         await store_answers_to_locked_hits_and_return_outcome_by_hit(connection, locked, [answer], are_late=True)
     ).values()

@@ -69,7 +69,7 @@ def has_finished_training(settings: VisitAndAnswerSettings, history: VisitHistor
     )
 
 
-def training_result_or_none_if_outdated(
+def training_result_or_none_if_outdated_or_refuse(
     form: Mapping[str, str], settings: VisitAndAnswerSettings, history: VisitHistory
 ) -> StepResult | None:
     """Return the graded answer, or that the annotator has read the explanations; None for a form of an earlier page.
@@ -176,5 +176,9 @@ def positions_in_answered_order(
 
 
 STEP = VisitStep(
-    TRAINING_STEP, has_training, has_finished_training, training_result_or_none_if_outdated, training_template_context
+    TRAINING_STEP,
+    has_training,
+    has_finished_training,
+    training_result_or_none_if_outdated_or_refuse,
+    training_template_context,
 )

@@ -101,7 +101,7 @@ async def items_page_response(
         context["receipt"] = await items.load_last_import_receipt_or_none(connection, campaign.id)
     example_ids = [row.external_id for row in context["page"].rows if not row.check_kind][: campaign.items_per_hit]
     segment_id = segments.page.rows[0].segment.external_id if segments else None
-    context |= more_context | response_import_template_context(request, campaign, example_ids, segment_id)
+    context |= more_context | answer_import_form_context(request, campaign, example_ids, segment_id)
     return render_page(request, "admin/items.html", context, status=refusal.status if refusal else status)
 
 
@@ -150,7 +150,7 @@ def upload_form_template_context(request: Request, campaign: Campaign) -> dict[s
     }
 
 
-def response_import_template_context(
+def answer_import_form_context(
     request: Request, campaign: Campaign, example_item_ids: Sequence[str], segment_id: str | None
 ) -> dict[str, Any]:
     """Return the context of the form that imports answers, with an example file about these items."""

@@ -8,24 +8,28 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 
 
-def number_array_and_count_or_raise(name: str, values: npt.ArrayLike, count: int | None = None) -> tuple[Integers, int]:
+def number_array_and_count_or_raise(
+    name: str, values: npt.ArrayLike, thing_count: int | None = None
+) -> tuple[Integers, int]:
     """Return the numbers as an array (n,) of intp, and how many things are numbered.
 
     Args:
         name: The name of the array in error messages.
         values: Whole numbers (n,), each from 0 to count - 1.
-        count: How many things are numbered; default: 1 + the largest number, 0 when n = 0.
+        thing_count: How many things are numbered; default: 1 + the largest number, 0 when n = 0.
 
     Raises:
         ValueError: Another shape, a value that is no whole number, or a number outside the range.
 
     """
     numbers = _integer_vector_or_raise(name, values)
-    if count is None:
-        count = int(numbers.max()) + 1 if len(numbers) else 0
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
-        raise ValueError(f"{name} are numbered from 0 to {count - 1}, but {numbers.min()} to {numbers.max()} occur")
-    return numbers, count
+    if thing_count is None:
+        thing_count = int(numbers.max()) + 1 if len(numbers) else 0
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < thing_count:
+        raise ValueError(
+            f"{name} are numbered from 0 to {thing_count - 1}, but {numbers.min()} to {numbers.max()} occur"
+        )
+    return numbers, thing_count
 
 
 def outcome_vector_or_raise(values: npt.ArrayLike) -> Integers:

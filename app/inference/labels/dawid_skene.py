@@ -265,7 +265,7 @@ def _start_parameters(start: StartingPoint, label_matrix: LabelMatrix, smoothing
     if isinstance(start, DawidSkeneResult):
         return _parameters_from_result(start, label_matrix)
     if start == "votes":
-        return latent_classes.parameters_from_votes(label_matrix, smoothing)
+        return latent_classes.parameters_from_label_shares(label_matrix, smoothing)
     if not 1.0 / label_matrix.n_labels < start < 1.0:
         raise ValueError(f"a starting accuracy must lie between 1/{label_matrix.n_labels} and 1, not be {start}")
     return latent_classes.parameters_from_accuracy(start, label_matrix)

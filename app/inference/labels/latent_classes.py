@@ -167,7 +167,7 @@ def _max_posterior_change(before: Expectation, after: Expectation) -> float:
     return float(max(np.abs(one - two).max() for one, two in zip(before.posterior, after.posterior, strict=True)))
 
 
-def parameters_from_votes(label_matrix: LabelMatrix, smoothing: ClassParameters) -> ClassParameters:
+def parameters_from_label_shares(label_matrix: LabelMatrix, smoothing: ClassParameters) -> ClassParameters:
     """Return the parameters that follow if the posterior of each item is the share of its labels."""
     label_indicators = np.tile(np.eye(label_matrix.n_labels), label_matrix.n_annotators)
     votes = np.stack([label_matrix.counts @ column for column in label_indicators])

@@ -304,7 +304,7 @@ def _updated_beliefs_consensus_and_states(
     """
     rows = np.array([annotator_states.get(number) or [0.0] * ANNOTATOR_SIZE for number in annotator_numbers])
     evidence, old_beliefs, old_contributions = np.split(rows, [EVIDENCE_SIZE, EVIDENCE_SIZE + _BELIEFS_SIZE], axis=1)
-    old_biases = editions.sum_of_judgment_biases(evidence, AnnotatorBeliefs.from_rows(old_beliefs))
+    old_biases = editions.sum_of_judgment_biases(evidence, AnnotatorBeliefs.from_array_of_rows(old_beliefs))
     totals, crowd = editions.sum_of_annotator_contributions(campaign_state), editions.crowd_of_campaign(campaign_state)
     is_new = np.array([number not in annotator_states for number in annotator_numbers])
     if is_new.any():
@@ -312,14 +312,14 @@ def _updated_beliefs_consensus_and_states(
     others_now, was_scanned = others_before, ~np.isnan(others_before[0])
     if len(judgments.scores):
         others_now = learning.summaries_of_other_judgments_of_item(
-            judgments, AnnotatorBeliefs.from_rows(old_beliefs), crowd
+            judgments, AnnotatorBeliefs.from_array_of_rows(old_beliefs), crowd
         )
         # What has not been looked at before has no evidence to take back.
         old_evidence = evidence_by_annotator(_select_judgments(judgments, was_scanned), others_before[:, was_scanned])
         evidence = evidence + evidence_by_annotator(judgments, others_now) - old_evidence
     beliefs = learning.estimate_annotator_beliefs(evidence, crowd)
     if editions.does_edition_rescan_items(campaign_state):
-        beliefs = AnnotatorBeliefs.from_rows(
+        beliefs = AnnotatorBeliefs.from_array_of_rows(
             old_beliefs + np.where(is_new, 1.0, _BELIEF_STEP)[:, None] * (beliefs.to_rows() - old_beliefs)
         )
     contributions = learning.annotator_contributions(evidence, beliefs, crowd.typical_information)
@@ -395,7 +395,7 @@ def current_weight_and_score_of_each_judgment(
     )
     scores = item.judgment_rows_with_consensus()[:, 1]
     state_rows = np.reshape([annotator_states[int(k)] for k in numbers], (-1, ANNOTATOR_SIZE))
-    beliefs = AnnotatorBeliefs.from_rows(state_rows[:, EVIDENCE_SIZE : EVIDENCE_SIZE + _BELIEFS_SIZE])
+    beliefs = AnnotatorBeliefs.from_array_of_rows(state_rows[:, EVIDENCE_SIZE : EVIDENCE_SIZE + _BELIEFS_SIZE])
     crowd = editions.crowd_of_campaign(campaign_state)
     judgments = ScoredJudgments.from_arrays(
         np.zeros(len(annotator_positions), np.intp), annotator_positions, scores, 1, len(numbers)

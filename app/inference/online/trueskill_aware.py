@@ -59,7 +59,7 @@ _MIN_CHANCE: Final = 1e-12
 _SQRT_HALF: Final = math.sqrt(0.5)
 
 
-def belief_after_winner(belief: Sequence[float], chances: Sequence[float], weight: float) -> list[float]:
+def grid_belief_after_winner(belief: Sequence[float], chances: Sequence[float], weight: float) -> list[float]:
     """Return the belief about a, (G,), after a winner who has these chances, (G,); `weight` is their power."""
     powers = chances if weight == 1.0 else [math.exp(weight * math.log(chance)) for chance in chances]
     products = [share * power for share, power in zip(belief, powers, strict=True)]
@@ -126,7 +126,10 @@ def posteriors_belief_and_decided_pairs_after_hit(
         of_pair = after
         if not is_tied:
             chances = winner_chance_by_discrimination(posteriors[i], posteriors[j], parameters)
-            of_pair, after = belief_after_winner(after, chances, 1.0), belief_after_winner(after, chances, weight)
+            of_pair, after = (
+                grid_belief_after_winner(after, chances, 1.0),
+                grid_belief_after_winner(after, chances, weight),
+            )
             decided += 1
         posteriors[i], posteriors[j] = updated_pair_posteriors(
             posteriors[i], posteriors[j], of_pair, parameters, is_tied=is_tied

@@ -163,7 +163,7 @@ class AnnotatorBeliefs:
         return np.column_stack([self.classes, *rest])
 
     @classmethod
-    def from_rows(cls, rows: Array) -> "AnnotatorBeliefs":
+    def from_array_of_rows(cls, rows: Array) -> "AnnotatorBeliefs":
         """Return the beliefs from the result of `to_rows`."""
         return cls(rows[:, :RELIABILITY_COUNT], *rows[:, RELIABILITY_COUNT:].T)
 
@@ -292,7 +292,7 @@ def _estimate_beliefs_in_blocks_of_annotators(
         estimate(evidence[k : k + _ANNOTATORS_PER_BLOCK])
         for k in range(0, max(len(evidence), 1), _ANNOTATORS_PER_BLOCK)
     ]
-    return AnnotatorBeliefs.from_rows(np.concatenate([block.to_rows() for block in blocks]))
+    return AnnotatorBeliefs.from_array_of_rows(np.concatenate([block.to_rows() for block in blocks]))
 
 
 def _log_probabilities_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Array]:
@@ -396,7 +396,7 @@ def summaries_of_other_judgments_of_item(judgments: ScoredJudgments, beliefs: An
     m and v are mean and variance of t; then the mean score and its weight, plain, corrected for bias, and for scale
     too. Without others: m = 0, v = 1, mean score and weight 0.
     """
-    columns = [*consensus_mean_and_variance_of_others(judgments, beliefs, crowd)]
+    columns = [*standardised_mean_and_variance_of_others(judgments, beliefs, crowd)]
     for trust, scale_trust in ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)):
         weight, score = judgment_weights_and_corrected_scores(
             judgments, beliefs, crowd, trust=trust, scale_trust=scale_trust
@@ -408,7 +408,7 @@ def summaries_of_other_judgments_of_item(judgments: ScoredJudgments, beliefs: An
     return np.array(columns)
 
 
-def consensus_mean_and_variance_of_others(
+def standardised_mean_and_variance_of_others(
     judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd
 ) -> tuple[Array, Array]:
     """Return mean and variance of t by the other annotators' judgments of the same item, for each judgment; (J,)

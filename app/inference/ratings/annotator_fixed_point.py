@@ -149,7 +149,7 @@ def _round_of_consensus_and_beliefs(point: Array, judgments: ScoredJudgments, co
     )
     crowd = replace(counted_crowd, shares=shares / shares.sum(), bias_sd=float(bias_sd), scale_sd=float(scale_sd))
     evidence = moments_of_answers_by_annotator(
-        judgments, *learning.consensus_mean_and_variance_of_others(judgments, point_beliefs, crowd)
+        judgments, *learning.standardised_mean_and_variance_of_others(judgments, point_beliefs, crowd)
     )
     beliefs = learning.estimate_annotator_beliefs(evidence, crowd)
     step = _point_from_beliefs(beliefs, _crowd_from_beliefs(evidence, beliefs, CrowdLevel())) - point

@@ -141,8 +141,8 @@ def chance_best_are_highest(believed: BelievedMeans, score: Array, best_count: i
         """Return the chances that all others are below these places, and all of the best above them minus `margin`, (2,
         P).
         """
-        below = _log_joint_probability(near, lambda some: some.probability_below(places[:, None]))
-        above = _log_joint_probability(best_items, lambda some: 1 - some.probability_below(places[:, None] - margin))
+        below = _log_joint_probabilities(near, lambda some: some.probability_below(places[:, None]))
+        above = _log_joint_probabilities(best_items, lambda some: 1 - some.probability_below(places[:, None] - margin))
         return np.exp([below, above])
 
     highest, above = _chances_at_places_and_between(chances, np.array([low, high]))
@@ -202,7 +202,7 @@ def _values_and_probabilities_of_highest(believed: BelievedMeans) -> tuple[Array
     )
     contenders = believed.select_items(np.flatnonzero(believed.probability_below(low) < 1 - _NEGLIGIBLE_PROBABILITY))
     places = np.linspace(low, high, _PLACE_COUNT)
-    highest = np.exp(_log_joint_probability(contenders, lambda some: some.probability_below(places[:, None])))
+    highest = np.exp(_log_joint_probabilities(contenders, lambda some: some.probability_below(places[:, None])))
     return places, np.diff(highest, prepend=0.0)
 
 
@@ -227,7 +227,7 @@ def _chance_above_all_others_by_item(believed: BelievedMeans, other_items: Belie
     return np.minimum(chances, 1.0)
 
 
-def _log_joint_probability(believed: BelievedMeans, probability: Callable[[BelievedMeans], Array]) -> Array:
+def _log_joint_probabilities(believed: BelievedMeans, probability: Callable[[BelievedMeans], Array]) -> Array:
     """Return the logarithm of the product of items' probabilities, (n,), in blocks of items."""
     total = np.zeros(1)
     with np.errstate(divide="ignore"):

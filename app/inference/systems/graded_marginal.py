@@ -91,7 +91,9 @@ class QuadratureNodes:
     log_weight: Array
 
 
-def make_logistic_terms(systems: Integers, judges: Integers, segments: Integers, outcomes: Integers) -> LogisticTerms:
+def count_distinct_logistic_terms(
+    systems: Integers, judges: Integers, segments: Integers, outcomes: Integers
+) -> LogisticTerms:
     """Return the terms of judgments (n,), outcomes +1 the system is preferred, 0 a tie, -1 the baseline.
 
     All numbers from 0 to the largest are in use.

@@ -34,8 +34,8 @@ from app.inference.systems.graded_marginal import (
     LogisticTerms,
     Prior,
     QuadratureNodes,
+    count_distinct_logistic_terms,
     log_marginal_and_gradient,
-    make_logistic_terms,
     posterior_modes_and_curvatures,
     quadrature_nodes,
 )
@@ -133,7 +133,9 @@ def fit(
     )
     refuse_missing_or_equal_outcomes(columns.outcomes)
     prior = prior or Prior()
-    terms = make_logistic_terms(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
+    terms = count_distinct_logistic_terms(
+        columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes
+    )
     maximum = _find_posterior_maximum(terms, prior, node_count, max_iterations, adaptive=adaptive)
     theta, curvature = posterior_modes_and_curvatures(terms, prior, maximum.log_a, maximum.b)
     errors = (

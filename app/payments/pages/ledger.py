@@ -161,7 +161,7 @@ def redirect_after_adding(slug: str, added_count: int) -> Response:
 
 
 @router.post("/payments/everyone")
-async def submit_bonus_for_everyone(
+async def submit_bonus_for_everyone_payable(
     request: Request, form: FormFields, database: Database, slug: str, now: Now
 ) -> Response:
     """Prepare the same bonus for everyone who finished and is neither held nor excluded."""

@@ -9,7 +9,7 @@ import pytest
 
 from app.annotation.hits.answer_storage import (
     first_and_last_positions_and_concatenation,
-    refuse_hit_with_fully_judged_item,
+    refuse_as_lease_lost_if_item_is_fully_judged,
 )
 from app.annotation.hits.campaign_index import AnnotatorHistory, CampaignIndex
 from app.annotation.hits.condition_blocks import has_enough_tasks, task_limits_of_blocks
@@ -194,9 +194,9 @@ def test_an_answer_about_an_item_with_all_judgments_is_refused_unless_every_hit_
     hit: Any = SimpleNamespace(hit_items=[item for item in (1, 9) if item in judgments])
     if is_refused:
         with pytest.raises(Gone):
-            refuse_hit_with_fully_judged_item(campaign, hit, judgments)
+            refuse_as_lease_lost_if_item_is_fully_judged(campaign, hit, judgments)
     else:
-        refuse_hit_with_fully_judged_item(campaign, hit, judgments)
+        refuse_as_lease_lost_if_item_is_fully_judged(campaign, hit, judgments)
 
 
 def test_a_copy_takes_as_much_more_memory_as_it_has_more_items():

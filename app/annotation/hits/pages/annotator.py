@@ -21,9 +21,9 @@ from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.annotation.hits.pages.hit_page import (
+    log_error_and_render_page_of_stored_answer,
     page_part_from_pieces_or_none,
     render_next_page,
-    render_page_without_next_hit,
     show_last_answer_to_change_it,
     show_next_hit,
 )
@@ -208,7 +208,7 @@ async def store_answer_and_show_next_hit(
     if reply.receipt is not None:
         state.campaign_monitor.request_scan(assignment.campaign_id)
     if reply.problem is not None:
-        return render_page_without_next_hit(request, reply.problem)
+        return log_error_and_render_page_of_stored_answer(request, reply.problem)
     next_hit, refusal = reply.next_hit_or_raise_refusal(), refusal or reply.refusal
     page_state = PageState(notice=refusal, form=form if isinstance(refusal, Invalid) else {})
     if reply.receipt is not None:

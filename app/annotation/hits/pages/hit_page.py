@@ -176,7 +176,7 @@ async def require_current_primary_if_page_ends_or_refuses(
         await require_current_primary_of_request(request, connection)
 
 
-def render_page_without_next_hit(request: Request, problem: Exception) -> HTMLResponse:
+def log_error_and_render_page_of_stored_answer(request: Request, problem: Exception) -> HTMLResponse:
     """Return the page after an answer that is stored, while the next HIT cannot be read; it needs no connection."""
     log.warning(
         "no next HIT after a stored answer: %r", problem, exc_info=None if is_database_away(problem) else problem
