@@ -152,6 +152,7 @@ async def test_a_flag_without_a_reason_is_kept_from_json_lines(engine):
         (f",{'x' * 501},,,,,,", "the comment “x+…” is not a text of at most 500 characters"),
         (f"{'x' * 81},,,,,,,", "the flag “x+…” is not a text of at most 80 characters"),
         (",,,,many,,,", "changes “many” is not a whole number"),
+        (",,,,3.5,,,", "changes “3.5” is not a whole number"),
         (",,,,,foot,,", "input_kind “foot” is not one of"),
         (",,,,,,long,", "seconds_heard “long” is not a number"),
         (",,,,,,-1,", "seconds_heard “-1” is not a number"),
@@ -165,6 +166,13 @@ async def test_what_no_export_has_is_refused_with_its_line(engine, cells, messag
         await import_results(engine, campaign, table, "a.csv")
     assert refusal.value.code == "detail_unusable"
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0
+
+
+async def test_counts_may_have_a_decimal_point_as_programs_write_columns_with_empty_cells(engine):
+    campaign = await create_running_campaign(engine, **SETTINGS)
+    table = f"{EXPORT}1,h,a,v0,5,,,,,3.0,,,\n1,h,a,v1,5,,,,,,,,\n"
+    await import_results(engine, campaign, table, "a.csv")
+    assert await fetch_value(engine, "SELECT telemetry FROM responses") == {"changes": [3, None]}
 
 
 async def test_rows_of_a_hit_that_differ_in_the_comment_on_it_are_refused(engine):

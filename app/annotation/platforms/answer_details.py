@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from app.annotation.platforms.cell_reading import CellReader
 from app.designs.answer import INPUT_KINDS, MAX_VIEWPORT_CHARACTERS
@@ -23,7 +23,7 @@ TEXT_LIMIT_BY_COLUMN = {
     "hit_comment": MAX_COMMENT_CHARS,
     "viewport": MAX_VIEWPORT_CHARACTERS,
 }
-COUNT_PATTERN = re.compile("[0-9]{1,10}")
+COUNT_PATTERN = re.compile(r"([0-9]{1,10})(?:\.0{1,10})?")  # programs write 3.0 in a column with empty cells
 
 AnswerDetails: TypeAlias = tuple[str | int | float | None, ...]
 """Values of `ANSWER_DETAIL_COLUMNS`, None where there is none. A tuple, because the garbage collector does not track
@@ -65,9 +65,10 @@ def detail_of_cell_or_none(line: int, column: str, cell: str, reader: CellReader
             refuse_detail_at_line(line, column, cell, f"a text of at most {limit} characters")
         return text or None
     if column in COUNT_COLUMNS:
-        if not COUNT_PATTERN.fullmatch(cell) or int(cell) > MAX_COUNT:
+        match = COUNT_PATTERN.fullmatch(cell)
+        if not match or int(match[1]) > MAX_COUNT:
             refuse_detail_at_line(line, column, cell, "a whole number from 0 on")
-        return int(cell)
+        return int(match[1])
     if column == "input_kind":
         if cell not in INPUT_KINDS:
             refuse_detail_at_line(line, column, cell, f"one of {join_names(INPUT_KINDS)}")
@@ -81,5 +82,5 @@ def detail_of_cell_or_none(line: int, column: str, cell: str, reader: CellReader
     return seconds
 
 
-def refuse_detail_at_line(line: int, column: str, cell: str, allowed: str) -> None:
+def refuse_detail_at_line(line: int, column: str, cell: str, allowed: str) -> NoReturn:
     raise_upload_refusal_at_line("detail_unusable", line, f"the {column} “{shorten_echo(cell)}” is not {allowed}.")
