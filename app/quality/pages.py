@@ -67,6 +67,7 @@ async def annotators_page(
     comparisons: Comparisons,
     medians: Medians,
     list_platforms_to_approve: ListPlatformsToApprove,
+    now: Now,
     sort: annotators.AnnotatorSort = "name",
     rising: bool = False,
     number: AnnotatorPageNumber = 1,
@@ -95,6 +96,7 @@ async def annotators_page(
         "page": page,
         "left_early": left_early,
         "min_tasks_for_hourly_pay": MIN_TASKS_FOR_HOURLY_PAY,
+        "now": now,
         "platforms_to_approve": await list_platforms_to_approve(connection, campaign),
         "shows_all": shows_all,
         "query": urlencode(
