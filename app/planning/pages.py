@@ -28,8 +28,8 @@ router = researcher_router("/admin/campaigns/{slug}")
 
 MAX_CONCURRENT_ANNOTATORS = 1_000
 CROWD_NAMES_BY_POPULATION = {
-    "mlqe-et-en": "people who rated translations from Estonian into English",
-    "mlqe-ro-en": "people who rated translations from Romanian into English",
+    "mlqe-et-en": "people who rated Estonian–English translations",
+    "mlqe-ro-en": "people who rated Romanian–English translations",
 }
 
 

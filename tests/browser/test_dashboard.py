@@ -189,7 +189,7 @@ async def test_uncertainty_and_an_items_first_judgments_are_drawn_and_behind_in_
         )
     )
     page = await watch(campaign, f"?item={judged.number}")
-    moments = page.get_by_role("region", name="The posterior over time").locator("tbody tr td:first-child")
+    moments = page.get_by_role("region", name="The score over time").locator("tbody tr td:first-child")
     await expect(moments).to_have_text(["1 judgment", f"{judged.judgments} judgments, now"])
 
 

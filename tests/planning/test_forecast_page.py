@@ -109,11 +109,10 @@ async def test_the_sentence_and_the_curve_come_before_the_assumptions_which_one_
     places = [page.index(text) for text in ('class="needed"', "<figure", '<form method="get"', "<summary>Assumptions")]
     assert places == sorted(places)
     assert summary_of_assumptions(page) == (
-        "Assumptions: annotators like people who rated translations from Romanian into English, 40 in all, "
-        "3 at the same time"
+        "Assumptions: annotators like people who rated Romanian–English translations, 40 in all, 3 at the same time"
     )
     assert summary_of_assumptions((await researcher.get(address)).text) == (
-        "Assumptions: annotators like people who rated translations from Estonian into English, unknown number in all, "
+        "Assumptions: annotators like people who rated Estonian–English translations, unknown number in all, "
         "5 at the same time"
     )
 
