@@ -8,6 +8,7 @@ from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.tables import campaigns
+from app.errors import pluralize
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,14 @@ class ForecastFindings:
         """Return stored findings; None if there are none, or if the items or judgments have changed."""
         findings = cls(**stored) if stored else None
         return findings if findings and (findings.items, findings.per_item) == (items, per_item) else None
+
+    @property
+    def sentence_on_sufficient_judgments_or_empty(self) -> str:
+        """Sentence that repeats how many judgments per item are enough; empty where no number is."""
+        if self.enough is None:
+            return ""
+        per_item = pluralize(self.enough, "judgment")
+        return f"The last plan found that 9 of 10 campaigns like this one reach the goal with {per_item} per item."
 
 
 async def store_forecast_findings_if_current(

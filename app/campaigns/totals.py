@@ -108,6 +108,21 @@ def sentences_on_totals(campaign: CountedCampaign) -> str:
     return f"{sentences}." + (f" Recruit {people.range_text} people." if people else "")
 
 
+def sentence_on_cost_by_settings_or_empty(campaign: CountedCampaign) -> str:
+    """Return how many judgments and tasks all judgments wanted are, and the hours and pay as far as the settings say.
+
+    Empty for a campaign without items.
+    """
+    totals = CampaignTotals.from_campaign(campaign)
+    if not totals.tasks:
+        return ""
+    per_item = pluralize(totals.judgments_per_item, "judgment")
+    judgments = pluralize(count_planned_judgments(campaign), "judgment")
+    hours = f", {totals.hours:,.1f} hours of work" if totals.hours else ""
+    pay = f", {totals.money:,.2f} {campaign.currency}" if totals.money else ""
+    return f"With {per_item} per item: {judgments} in {pluralize(totals.tasks, 'task')}{hours}{pay}."
+
+
 def counts_of_items_and_checks(campaign: CountedCampaign) -> tuple[int, int]:
     """Return how many items a campaign asks about, and how many gold and attention items it has."""
     return campaign.item_count - campaign.retired_count, campaign.check_count

@@ -19,10 +19,10 @@ from app.errors import pluralize
 from app.goals.progress import Progress, format_goal_progress
 from app.goals.settings import NO_GOAL, RELEASE_ITEMS
 from app.http.languages.catalogue import ENGLISH, format_money
+from app.quality.work_time import MIN_TASKS_FOR_HOURLY_PAY
 from app.record import pace
 from app.record.answer_rates import minutes_since_epoch
 
-MIN_TASKS_FOR_HOURLY_PAY = 10  # the median of fewer is mostly of one person, or of a test
 SECONDS_PER_MINUTE, SECONDS_PER_HOUR = 60, 3600
 
 

@@ -114,7 +114,7 @@ def sentence_on_where_labels_are_cut(design: Design) -> str:
 
 @router.get("")
 async def show_export_page(
-    request: Request, connection: Transaction, slug: str, criterion: CriterionNameQuery = ""
+    request: Request, connection: Transaction, slug: str, *, now: Now, criterion: CriterionNameQuery = ""
 ) -> HTMLResponse:
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     chosen = campaign.find_criterion_or_refuse(criterion)
@@ -127,7 +127,7 @@ async def show_export_page(
         )
     ]
     context |= {"has_files": await media.has_media_files(connection, campaign.id)}
-    return render_page(request, "admin/export.html", context | {"downloads": files})
+    return render_page(request, "admin/export.html", context | {"downloads": files, "now": now})
 
 
 @scores_router.get("/scores.csv")

@@ -13,6 +13,8 @@ from app.accounts.guards import CurrentAccess, researcher_router
 from app.accounts.roles import CHANGE_CAMPAIGN
 from app.background.progress_stream import ReportingJob, iterate_job_progress_then_result
 from app.campaigns import forecast_findings, hints, summaries
+from app.campaigns.forecast_findings import ForecastFindings
+from app.campaigns.totals import sentence_on_cost_by_settings_or_empty
 from app.errors import Conflict, Invalid, Refusal
 from app.goals.progress import describe_goal
 from app.http.dependencies import Database, Now, is_json_wanted, is_script_request, render_page
@@ -20,12 +22,15 @@ from app.planning import forecast
 from app.planning.campaign_forecast import CampaignForecast
 from app.planning.forecast import ForecastRequest, ForecastRunner
 from app.planning.participation import MAX_ANNOTATORS_INPUT
-from app.simulation.annotators import POPULATIONS
 
 router = researcher_router("/admin/campaigns/{slug}")
 
 
 MAX_CONCURRENT_ANNOTATORS = 1_000
+CROWD_NAMES_BY_POPULATION = {
+    "mlqe-et-en": "people who rated Estonian–English translations",
+    "mlqe-ro-en": "people who rated Romanian–English translations",
+}
 
 
 @router.get("/plan")
@@ -40,7 +45,7 @@ async def show_forecast(
     at_once: str = str(forecast.DEFAULT_CONCURRENT_ANNOTATORS),
     annotators: str = "",
 ) -> Response:
-    """Show the forecast of a campaign, once the form says which crowd its annotators are `like`.
+    """Show what the campaign costs by its settings; the forecast, once the form says whom its annotators are `like`.
 
     Another process computes it, and ends with the request. Our script gets the progress, line by line; a browser
     without it gets a page at the end.
@@ -57,6 +62,10 @@ async def show_forecast(
         "like": like or forecast.DEFAULT_POPULATION,
         "at_once": at_once,
         "has_pace": has_pace,
+        "cost_by_settings": sentence_on_cost_by_settings_or_empty(campaign),
+        "last_plan": ForecastFindings.from_stored(
+            campaign.newest_plan, items=campaign.item_count, per_item=campaign.judgments_per_item
+        ),
     }
     context |= {
         "annotators": annotators,
@@ -104,8 +113,7 @@ async def show_forecast(
 
 def crowd_names_by_form_value(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
     """Return the crowds that the form of a forecast offers: their names, by the value that the form sends."""
-    crowd_names = {name: f"raters of published translations ({name.removeprefix('mlqe-')})" for name in POPULATIONS}
-    return crowd_names | {
+    return CROWD_NAMES_BY_POPULATION | {
         other.slug: other.name for other in campaigns if other.status != "draft" and other.slug != slug
     }
 

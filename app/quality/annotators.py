@@ -16,7 +16,7 @@ from app.designs.campaign import Campaign
 from app.quality.checks import CheckOutcome, load_check_outcomes
 from app.quality.inputs import load_ids_of_annotators_answering_since
 from app.quality.value_histograms import histogram_bin_count, histogram_bin_of_each_value
-from app.quality.work_time import total_work_seconds
+from app.quality.work_time import MIN_TASKS_FOR_HOURLY_PAY, total_work_seconds
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL, criterion_values_sql
 
@@ -139,7 +139,8 @@ class AnnotatorLine:
         counted: Number of answered HITs that no decision leaves out.
         seconds: Median time from getting a HIT to its first answer.
         hours: Time at work, as `total_work_seconds` counts it.
-        pay_per_hour: Pay for these hours, in the campaign's currency.
+        pay_per_hour: Pay for these hours, in the campaign's currency; None for fewer than `MIN_TASKS_FOR_HOURLY_PAY`
+            tasks.
         changes: Mean number of changes of an item's value after it was first given.
         histogram: Number of values in each tenth of the scale, or of each class; empty where values are ranks.
         checks: Number of gold and attention items answered.
@@ -328,7 +329,8 @@ def annotator_line_with_statistics(
     known_fields = {name: getattr(summary, name) for name in names} if summary else {}
     if summary and summary.times:
         known_fields["hours"] = total_work_seconds(summary.times, usual_seconds) / 3600
-        if known_fields["hours"] and campaign.pay_per_hit:
+        has_enough_tasks = len(summary.times) >= MIN_TASKS_FOR_HOURLY_PAY
+        if known_fields["hours"] and has_enough_tasks and campaign.pay_per_hit:
             known_fields["pay_per_hour"] = campaign.pay_per_hit * len(summary.times) / known_fields["hours"]
     return replace(
         line,

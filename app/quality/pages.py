@@ -32,6 +32,7 @@ from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.rule_reach import load_notice_on_too_few_annotators_or_empty, load_reach_summary
 from app.quality.rule_sentences import parts_of_rule_sentence
 from app.quality.settings import RULE_ACTIONS, active_rule_choices_by_name, parse_all_rule_choices_by_name
+from app.quality.work_time import MIN_TASKS_FOR_HOURLY_PAY
 from app.record.campaign import load_campaign_for_page_or_refuse
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -66,6 +67,7 @@ async def annotators_page(
     comparisons: Comparisons,
     medians: Medians,
     list_platforms_to_approve: ListPlatformsToApprove,
+    now: Now,
     sort: annotators.AnnotatorSort = "name",
     rising: bool = False,
     number: AnnotatorPageNumber = 1,
@@ -93,6 +95,8 @@ async def annotators_page(
         "sortings": get_args(annotators.AnnotatorSort),
         "page": page,
         "left_early": left_early,
+        "min_tasks_for_hourly_pay": MIN_TASKS_FOR_HOURLY_PAY,
+        "now": now,
         "platforms_to_approve": await list_platforms_to_approve(connection, campaign),
         "shows_all": shows_all,
         "query": urlencode(

@@ -6,6 +6,7 @@ import numpy.typing as npt
 MIN_OWN_TIMES = 5  # fewer HITs of an annotator do not show their usual time
 LEFT_OPEN_FACTOR = 5.0  # times the usual time: too long to be work
 LEFT_OPEN_SECONDS = 60.0  # shorter times always count as work, since short HITs vary more
+MIN_TASKS_FOR_HOURLY_PAY = 10  # the times of fewer, of a person or of a test, say little about pay per hour
 
 
 def total_work_seconds(times: npt.ArrayLike, usual_seconds_in_campaign: float | None = None) -> float:

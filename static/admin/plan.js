@@ -84,13 +84,22 @@ if (form) {
     return isComplete;
   };
 
+  /** Name the chosen assumptions in the line above their fields. */
+  const showAssumptions = () => {
+    for (const echo of form.querySelectorAll("[data-echo]")) {
+      const field = form.elements[echo.dataset.echo];
+      echo.textContent = field.selectedOptions?.[0].text ?? (field.value || echo.dataset.empty);
+    }
+  };
+  form.addEventListener("input", showAssumptions);
+  showAssumptions();
+
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const address = `${location.pathname}?${new URLSearchParams(new FormData(form))}`;
     const stopping = new AbortController();
     planning.querySelector("button").onclick = () => stopping.abort();
     showProblem();
-    find("found").replaceChildren();
     bar.removeAttribute("value");
     status.textContent = "Waiting for the server …";
     setBusy(true);

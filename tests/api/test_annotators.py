@@ -82,3 +82,10 @@ async def test_hours_and_pay_leave_out_the_time_in_which_a_hit_was_only_left_ope
     await execute_sql(engine, left_open)
     (told,) = (await api_client.get(f"{API}/campaigns/{campaign.slug}/annotators")).json()["annotators"]
     assert (round(told["hours"], 4), round(told["pay_per_hour"], 2), told["median_seconds"]) == (0.0833, 24.0, 30.0)
+
+
+async def test_pay_per_hour_is_null_for_a_person_with_few_tasks(engine, api_client):
+    campaign, _, _ = await answer_hits(engine, people=1, hits=9, pay_per_hit=0.2)
+    await took(engine, {1: 30})
+    (line,) = (await api_client.get(f"{API}/campaigns/{campaign.slug}/annotators")).json()["annotators"]
+    assert (line["median_seconds"], line["pay_per_hour"]) == (30.0, None)

@@ -65,9 +65,9 @@ async def test_a_score_is_the_same_number_of_points_on_pages_in_files_and_for_pr
     scores = (await rows_of(api_client, campaign, "scores"))["v4"]
     score = float(item[name])
     assert 30 < score < 100
-    assert row[f"Score ({name})"] == f"{score:.1f}"
+    assert row["Score"] == f"{score:.1f}"
     assert row["SD"] == f"{float(item['standard_deviation']):.1f}"
-    assert row["Posterior"] == f"{float(item['low_95']):.0f} to {float(item['high_95']):.0f}"
+    assert row["Interval of the score"] == f"{float(item['low_95']):.0f} to {float(item['high_95']):.0f}"
     assert (line[name], line["low_95"]) == (score, float(item["low_95"]))
     names = (law, f"{law}_low", f"{law}_high")
     assert [float(scores[name]) for name in names] == pytest.approx(
@@ -109,7 +109,7 @@ async def test_an_item_without_judgments_has_no_score_in_files_and_for_programs_
     shown = {one["id"]: one["as_shown"] for one in posteriors}
     assert [shown[unjudged][name] for name in ("score", "standard_deviation", "low", "high")] == [None] * 4
     row = await row_on_the_page(researcher, campaign, unjudged.removeprefix("v"))
-    assert [row[name] for name in ("Score (mode)", "SD", "Posterior")] == [""] * 3
+    assert [row[name] for name in ("Score", "SD", "Interval of the score")] == [""] * 3
     assert all(item["mode"] and shown[name]["score"] for name, item in items.items() if item["judgments"] != "0")
 
 
@@ -134,4 +134,4 @@ async def test_shares_are_per_cent_in_files_as_on_pages_and_columns_say_so(engin
     row = await row_on_the_page(researcher, labelled, 1)
     item = (await rows_of(api_client, labelled, "items"))["v1"]
     assert row["Share"] == f"{float(item['label_percent']):.1f}"
-    assert row["Posterior"] == f"{float(item['low_95']):.0f} to {float(item['high_95']):.0f}"
+    assert row["Interval of the score"] == f"{float(item['low_95']):.0f} to {float(item['high_95']):.0f}"

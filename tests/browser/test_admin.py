@@ -420,7 +420,7 @@ async def test_a_plan_shows_how_far_it_is_and_can_be_stopped(enter: Enter, task:
     page = await enter()
     draft = await task(launched=False, goal="intervals", goal_width=2)  # which nobody reaches, so that it takes long
     await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/plan")
-    await page.get_by_text("Assumptions about annotators").click()
+    await page.get_by_text("Assumptions: annotators like").click()
     await page.get_by_label("Annotators at a time").fill("3")
     await page.get_by_role("button", name="Plan", exact=True).click()
     await expect(page.get_by_role("progressbar")).to_be_visible()

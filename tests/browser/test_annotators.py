@@ -7,6 +7,7 @@ from playwright.async_api import expect
 
 from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
 from tests.browser.acts import violations
+from tests.campaigns.drafts import create_launched_campaign
 
 
 @pytest.mark.parametrize(("wide", "scheme"), [(1280, "light"), (390, "dark")])
@@ -40,3 +41,29 @@ async def test_somebody_is_excluded_and_restored_without_javascript(
     await page.get_by_label("Reason").first.fill("They wrote to us.")
     await page.get_by_role("button", name="Restore", exact=True).first.click()
     await expect(page.locator("tr.left-out")).to_have_count(0)
+
+
+async def test_the_table_with_all_its_columns_fits_a_small_laptop(
+    served: Any, visit: Any, origin: str, cookie: Any
+) -> None:
+    items = "".join(f"v{number},verb {number},,\n" for number in range(20))
+    settings = {"update_law": "easl-aware", "checks_percent": 50, "repeat_items": True, "judgments_per_item": 50}
+    campaign = await create_launched_campaign(
+        served, f"id,text,check,expected\n{items}g1,to run,gold,90\n", pay_per_hit=0.5, currency="GBP", **settings
+    )
+    for person in range(4):
+        me = await create_annotator(served, campaign, name=f"person {person}")
+        for _ in range(10):
+            hit = await try_to_lease_hit(served, me)
+            await submit_scores(served, me, hit, scores=[float((11 * item + 7 * person) % 101) for item in hit.items])
+    page = (await visit(viewport={"width": 1280, "height": 900})).page
+    await page.context.add_cookies([cookie])
+    address = f"{origin}/admin/campaigns/{campaign.slug}/annotators"
+    await page.goto(f"{address}/A2")
+    await page.get_by_label("Reason").first.fill("Sets all to the middle.")
+    await page.get_by_role("button", name="Exclude", exact=True).first.click()
+    await page.goto(address)
+    for title in ("Time per task", "GBP per hour", "Agreement with others", "Reliability", "Bias", "Checks passed"):
+        await expect(page.get_by_role("columnheader", name=title)).to_be_visible()
+    await expect(page.get_by_role("row", name="A2")).to_contain_text("excluded")
+    assert await page.locator(".scroll").evaluate("it => it.scrollWidth <= it.clientWidth")

@@ -58,10 +58,10 @@ async def test_the_page_moves_with_the_answers_by_the_criterion_that_is_chosen(r
     await answered(campaign)
     await expect(page.locator(".scores .score").first).to_have_text("100.0")
     await page.locator(".scores tbody a").first.click()
-    await expect(page.get_by_role("region", name="The posterior for each criterion")).to_contain_text("adequacy")
+    await expect(page.get_by_role("region", name="The score by each criterion")).to_contain_text("adequacy")
     await expect(page.get_by_role("region", name="Answers", exact=True).locator("td.figure")).to_have_text(["0", "100"])
     assert await page.evaluate("window.loadedOnce")
-    await page.get_by_role("region", name="The posterior for each criterion").get_by_role("link").click()
+    await page.get_by_role("region", name="The score by each criterion").get_by_role("link").click()
     await expect(page.locator(".by-criterion [aria-current]")).to_have_text("adequacy")
     await expect(page.locator("#item tbody b")).to_have_text("adequacy")
 

@@ -189,7 +189,7 @@ async def test_uncertainty_and_an_items_first_judgments_are_drawn_and_behind_in_
         )
     )
     page = await watch(campaign, f"?item={judged.number}")
-    moments = page.get_by_role("region", name="The posterior over time").locator("tbody tr td:first-child")
+    moments = page.get_by_role("region", name="The score over time").locator("tbody tr td:first-child")
     await expect(moments).to_have_text(["1 judgment", f"{judged.judgments} judgments, now"])
 
 
@@ -314,11 +314,11 @@ async def test_a_search_shows_items_while_it_is_typed_and_columns_are_chosen_fro
     await expect(search).to_be_focused()
     await expect(search).to_have_value("run")
     await page.locator(".menu summary").click()
-    await page.get_by_label("Variance of the posterior").check()
+    await page.get_by_label("Variance of the score").check()
     await expect(page.locator(".scores thead")).to_contain_text("Variance")
     await expect(page).to_have_url(re.compile(r"\?search=run&columns=interval&columns=variance#scores$"))
     await page.keyboard.press("Escape")
-    await expect(page.get_by_label("Variance of the posterior")).to_be_hidden()
+    await expect(page.get_by_label("Variance of the score")).to_be_hidden()
 
 
 async def test_arrows_go_on_over_the_end_of_a_page(visit: Any, cookie: Any, answered_task: Any) -> None:

@@ -80,6 +80,16 @@ async def test_items_without_judgments_have_no_score_and_no_place(researcher, ca
         assert all(row[-1] == "0" and not any(row[:-1]) for row in others)
 
 
+async def test_terms_of_statistics_explain_plain_column_heads(researcher, campaign):
+    page = await page_of(researcher, campaign, "?columns=posterior&columns=sd&columns=variance")
+    table = page.partition('id="scores"')[2].partition("<summary>What is this?")[0]
+    words = re.sub("<[^>]*>", " ", table)
+    assert [term in words for term in ("osterior", "(mode)")] == [False, False]
+    for head in ("Score", "Interval of the score", "SD", "Variance"):
+        (explanation,) = re.findall(rf'<th[^>]*title="([^"]*)"[^>]*>(?:<a[^>]*>)?{head}<', table)
+        assert "posterior" in explanation, head
+
+
 async def test_pay_per_hour_waits_for_some_tasks(engine, researcher):
     campaign = await create_running_campaign(engine, items=40, pay_per_hit=0.5, currency="GBP", repeat_items=True)
     me = await create_annotator(engine, campaign)

@@ -314,3 +314,24 @@ async def test_what_does_not_exist_is_not_found(engine):
         with pytest.raises(NotFound) as problem:
             await open_export_or_refuse(engine, slug, what, "json" if what == "responses" else "csv")
         assert problem.value.code == code
+
+
+async def test_every_column_of_items_and_responses_is_explained_where_the_page_leads(engine, researcher):
+    campaign = await create_launched_campaign(engine, "id,text\n1,to run\n2,to sleep\n")
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/export")).text
+    for kind in ("items", "responses"):
+        anchor = f"columns-of-{kind}"
+        assert f'href="/admin/help/researchers/exports#{anchor}">Columns<' in page
+        explained = (await researcher.get("/admin/help/researchers/exports")).text.partition(f'id="{anchor}"')[2]
+        columns = cells(await written(engine, campaign.slug, kind))[0]
+        missing = [name for name in columns if name != "text" and f"<code>{name}</code>" not in explained]
+        assert missing == []
+
+
+async def test_the_page_shows_how_to_read_its_files_in_r_and_python(engine, researcher):
+    campaign = await create_launched_campaign(engine, "id,text\n1,to run\n2,to sleep\n")
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/export")).text
+    reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/export/responses.csv")
+    name = reply.headers["content-disposition"].partition('filename="')[2].rstrip('"')
+    assert f'read.csv("{name}"' in page
+    assert f'pandas.read_csv("{name}"' in page

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -63,6 +64,63 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
     assert "Chance that the goal is reached" in page
     assert "more judgments" in page
     assert "Assumes 200 annotators; no one has answered yet." in page
+
+
+async def test_before_a_plan_it_tells_what_the_settings_alone_lead_to(engine, researcher):
+    paid: dict[str, Any] = {"minutes_per_hit": 2, "pay_per_hit": 0.5, "judgments_per_item": 10}
+    for settings, said in (
+        (GOAL | paid, "With 10 judgments per item: 80 judgments in 16 tasks, 0.5 hours of work, 8.00 USD."),
+        (paid, "With 10 judgments per item: 80 judgments in 16 tasks, 0.5 hours of work, 8.00 USD."),
+        (GOAL | {"judgments_per_item": 1}, "With 1 judgment per item: 8 judgments in 2 tasks."),
+    ):
+        campaign = await create_running_campaign(engine, items=8, launched=False, **settings)
+        page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+        assert said in page
+        assert ("set the minutes and pay per task" in page) == ("pay_per_hit" not in settings)
+
+
+async def test_a_plan_and_missing_items_take_the_place_of_what_the_settings_lead_to(engine, researcher):
+    campaign = await create_running_campaign(engine, items=8, launched=False, judgments_per_item=1, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}/plan"
+    assert "With 1 judgment per item: 8 judgments" in (await researcher.get(address)).text
+    assert "With 1 judgment per item: 8 judgments" not in (await researcher.get(f"{address}?like=mlqe-et-en")).text
+    await execute_sql(engine, "DELETE FROM items")
+    assert "judgment per item:" not in (await researcher.get(address)).text
+
+
+async def test_the_newest_plan_is_repeated_until_the_settings_change(engine, researcher):
+    campaign = await create_running_campaign(engine, items=8, judgments_per_item=3, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}/plan"
+    async with engine.begin() as connection:
+        findings = ForecastFindings(8, 3, "It ends before.", 9, [60, 40, 72])
+        await store_forecast_findings_if_current(connection, campaign.slug, findings)
+    said = "The last plan found that 9 of 10 campaigns like this one reach the goal with 9 judgments per item."
+    assert said in (await researcher.get(address)).text
+    await execute_sql(engine, "UPDATE campaigns SET judgments_per_item = 4")
+    page = (await researcher.get(address)).text
+    assert said not in page
+    assert "With 4 judgments per item: 32 judgments" in page
+
+
+async def test_the_sentence_and_the_curve_come_before_the_assumptions_which_one_line_names(engine, researcher):
+    campaign = await create_running_campaign(engine, items=8, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}/plan"
+    page = (await researcher.get(f"{address}?like=mlqe-ro-en&annotators=40&at_once=3")).text
+    places = [page.index(text) for text in ('class="needed"', "<figure", '<form method="get"', "<summary>Assumptions")]
+    assert places == sorted(places)
+    assert summary_of_assumptions(page) == (
+        "Assumptions: annotators like people who rated Romanian–English translations, 40 in all, 3 at the same time"
+    )
+    assert summary_of_assumptions((await researcher.get(address)).text) == (
+        "Assumptions: annotators like people who rated Estonian–English translations, unknown number in all, "
+        "5 at the same time"
+    )
+
+
+def summary_of_assumptions(page: str) -> str:
+    """Return the line that names the assumptions, without its markup."""
+    line = page.partition("<summary>Assumptions")[2].partition("</summary>")[0]
+    return "Assumptions" + re.sub("<[^>]*>", "", line)
 
 
 async def test_the_overview_repeats_what_the_plan_found_until_the_settings_change(engine, researcher):

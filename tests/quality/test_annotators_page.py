@@ -166,7 +166,7 @@ async def test_the_time_in_which_a_hit_was_only_left_open_is_no_work(engine, res
 
 
 async def test_what_an_hour_pays_is_told_where_pay_is_known(engine, researcher):
-    campaign, _, _ = await answer_hits(engine, people=2, hits=2, pay_per_hit=0.5, currency="EUR")
+    campaign, _, _ = await answer_hits(engine, people=2, hits=10, pay_per_hit=0.5, currency="EUR")
     await took(engine, {1: 60, 2: 120})
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
     assert "EUR per hour" in html
@@ -177,6 +177,16 @@ async def test_what_an_hour_pays_is_told_where_pay_is_known(engine, researcher):
     )
     other, _, _ = await answer_hits(engine, people=1, hits=1)
     assert "an hour" not in (await researcher.get(f"/admin/campaigns/{other.slug}/annotators")).text
+
+
+async def test_pay_per_hour_waits_for_as_many_tasks_of_a_person_as_on_the_overview(engine, researcher):
+    campaign, _, _ = await answer_hits(engine, people=1, hits=9, pay_per_hit=0.5)
+    await took(engine, {1: 60})
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
+    assert ">30.00<" not in html
+    assert "Empty for fewer than 10 tasks" in html
+    one = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
+    assert "<dt>USD per hour</dt><dd>–</dd>" in one
 
 
 async def test_annotators_who_left_before_answering_are_listed_only_if_asked_for(engine, researcher):

@@ -14,6 +14,7 @@ from app.quality import actions, annotator_answers, annotators
 from app.quality.decisions import MAX_REASON_CHARACTERS, BlockedState, find_annotator_id_or_refuse
 from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.peer_agreement import AnnotatorComparison
+from app.quality.work_time import MIN_TASKS_FOR_HOURLY_PAY
 from app.record import law_editions
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
@@ -69,7 +70,10 @@ class Annotator(BaseModel):
         )
     )
     pay_per_hour: float | None = Field(
-        description="Pay per hour of work, in the campaign's currency; null if the campaign has no pay."
+        description=(
+            "Pay per hour of work, in the campaign's currency; null if the campaign has no pay, and for fewer than "
+            f"{MIN_TASKS_FOR_HOURLY_PAY} tasks."
+        )
     )
     with_others: AnnotatorPeerCorrelation | None = Field(
         description="Null if there are too few answers. Agreeing with others does not mean being right."
