@@ -127,7 +127,7 @@ def draw_unrepeated(candidates: NDArray[np.int_], count: int, *, seed: int, prev
         return []
     round_number, place = divmod(preview_number, len(candidates) // count)
     order = np.random.default_rng([seed, round_number]).permutation(candidates)
-    return order[place * count : (place + 1) * count].tolist()
+    return [int(candidate) for candidate in order[place * count : (place + 1) * count]]
 
 
 def refuse_impossible_preview_answer(campaign: Campaign, hit: PreviewHit, form: Form) -> None:
