@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -68,15 +69,19 @@ async def load_preview_campaign_or_refuse(
 async def preview_hit_of_random_items(
     connection: AsyncConnection, campaign: CampaignOnPage, preview_number: int
 ) -> PreviewHit:
-    """Return a HIT of random items, determined by its number. Placeholders fill up a campaign with too few items."""
+    """Return a HIT of random items, determined by its number. Placeholders fill up a campaign with too few items.
+
+    No item comes in two HITs until all of them have been shown, as for an annotator.
+    """
     if campaign.segment_count:
         return await preview_hit_of_random_outputs(connection, campaign, preview_number)
     always_shown = [
         *(await load_item_number_by_external_id(connection, campaign.id, campaign.design.always_shown)).values()
     ]
-    rng = np.random.default_rng([campaign.seed, preview_number])
     others = np.delete(np.arange(max(campaign.item_count, campaign.items_per_hit)), always_shown)
-    chosen = rng.choice(others, campaign.items_per_hit - len(always_shown), replace=False).tolist()
+    count = campaign.items_per_hit - len(always_shown)
+    chosen = draw_unrepeated(others, count, seed=campaign.seed, preview_number=preview_number)
+    rng = np.random.default_rng([campaign.seed, preview_number])
     chosen = rng.permutation([*chosen, *always_shown]).tolist() if always_shown else chosen
     statement = select(items.c.number, items.c.shown).where(
         items.c.campaign_id == campaign.id, items.c.number.in_(chosen)
@@ -91,9 +96,14 @@ async def preview_hit_of_random_items(
 async def preview_hit_of_random_outputs(
     connection: AsyncConnection, campaign: CampaignOnPage, preview_number: int
 ) -> PreviewHit:
-    """Return a HIT of distinct outputs of random systems for a random segment. Placeholders fill up missing outputs."""
+    """Return a HIT of distinct outputs of random systems for a random segment. Placeholders fill up missing outputs.
+
+    No segment comes in two HITs until all of them have been shown.
+    """
     rng = np.random.default_rng([campaign.seed, preview_number])
-    key = {"campaign": campaign.id, "segment": int(rng.integers(campaign.segment_count))}
+    segments = np.arange(campaign.segment_count)
+    (segment,) = draw_unrepeated(segments, 1, seed=campaign.seed, preview_number=preview_number)
+    key = {"campaign": campaign.id, "segment": segment}
     source_and_reference = SourceAndReference(*(await connection.execute(SELECT_SEGMENT_TEXTS, key)).one())
     always_shown = (
         await load_item_number_by_external_id(connection, campaign.id, campaign.design.always_shown)
@@ -109,6 +119,15 @@ async def preview_hit_of_random_outputs(
     return PreviewHit(
         preview_number, numbers, await render_campaign_items(driver, campaign, numbers, shown, source_and_reference)
     )
+
+
+def draw_unrepeated(candidates: NDArray[np.int_], count: int, *, seed: int, preview_number: int) -> list[int]:
+    """Return `count` random candidates, other ones for each HIT of a round. A round ends when too few are left."""
+    if not count:
+        return []
+    round_number, place = divmod(preview_number, len(candidates) // count)
+    order = np.random.default_rng([seed, round_number]).permutation(candidates)
+    return [int(candidate) for candidate in order[place * count : (place + 1) * count]]
 
 
 def refuse_impossible_preview_answer(campaign: Campaign, hit: PreviewHit, form: Form) -> None:

@@ -108,8 +108,11 @@ def precision_or_items_judged_card(snapshot: CampaignSnapshot) -> GoalCard:
             "Precision", value, "typical interval" if is_ordered else "typical share of the likeliest label"
         )
     judged, items = int(np.count_nonzero(snapshot.judgments)), len(snapshot.judgments)
-    note = "Intervals appear once annotators have judged the same items." if judged else ""
-    return GoalCard("Items judged", f"{judged:,} of {items:,}", share=judged / items, notes=tuple(filter(None, [note])))
+    note = (
+        "The table shows the posterior’s intervals. A typical interval is known once several annotators have judged "
+        "the same items."
+    )
+    return GoalCard("Items judged", f"{judged:,} of {items:,}", share=judged / items, notes=(note,) if judged else ())
 
 
 def typical_precision_text_or_empty(snapshot: CampaignSnapshot) -> str:
@@ -197,7 +200,7 @@ def progress_card(snapshot: CampaignSnapshot) -> ProgressCard:
     has_silence = snapshot.campaign.status == "running" and snapshot.counts.first_at is not None
     notes = [
         pluralize(snapshot.hit_count, "task") if snapshot.hit_count else "",
-        f"{format_minutes_colon_seconds(snapshot.usual_seconds)} min a task" if snapshot.usual_seconds else "",
+        f"{format_minutes_colon_seconds(snapshot.usual_seconds)} a task" if snapshot.usual_seconds else "",
         (silence or recent_tasks_per_hour_text_or_empty(snapshot)) if has_silence else "",
     ]
     return ProgressCard(
@@ -211,9 +214,9 @@ def progress_card(snapshot: CampaignSnapshot) -> ProgressCard:
 
 
 def format_minutes_colon_seconds(seconds: float) -> str:
-    """Return a duration as minutes and seconds, such as 1:05."""
+    """Return a duration as minutes and seconds, such as 1:05 min; below a minute as seconds, such as 2 s."""
     minutes, rest = divmod(round(seconds), SECONDS_PER_MINUTE)
-    return f"{minutes:,}:{rest:02}"
+    return f"{minutes:,}:{rest:02} min" if minutes else f"{rest} s"
 
 
 def recent_tasks_per_hour_text_or_empty(snapshot: CampaignSnapshot) -> str:

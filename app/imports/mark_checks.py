@@ -95,7 +95,7 @@ async def turn_draft_items_into_checks_or_refuse(
         )
         await checks_import.insert_check_items_or_refuse_too_many(connection, campaign, [new_check])
         facts = {"item": check.item_id, "check": kind} | ({"copy": new_check.external_id} if keeps_items else {})
-        await log_change(connection, "items.marked", campaign, new_values=facts)
+        await log_change(connection, "items.copied" if keeps_items else "items.marked", campaign, new_values=facts)
 
 
 async def use_known_answers_as_gold_and_return_ids(

@@ -28,6 +28,7 @@ async def test_an_item_becomes_a_check_without_javascript_and_an_item_again(
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.get_by_role("button", name="Use as gold").click()
     await expect(page.get_by_role("heading", name="5 items")).to_be_visible()
+    await expect(page.get_by_text("Marked as checks and removed from the study items.")).to_be_in_viewport()
     seen = (await visit()).page
     await seen.context.add_cookies([cookie])
     for path in ("/items?done=marked", "/checks"):
@@ -75,7 +76,7 @@ async def test_gold_items_are_filled_in_as_cards_with_the_labels_of_the_design(
     await page.get_by_role("button", name="Import gold items").click()
     await expect(page.get_by_text("Imported 1 gold item.")).to_be_visible()
     await page.get_by_role("button", name="Show them in 10 % of tasks").click()
-    await expect(page.get_by_text("Settings saved.")).to_be_visible()
+    await expect(page.get_by_text("Settings saved.")).to_be_in_viewport()
     checks = f"SELECT shown, expected FROM check_items WHERE campaign_id = {campaign.id}"
     assert await fetch_rows(served, checks) == [("Send it, now!", {"labels": ["rude"]})]
 

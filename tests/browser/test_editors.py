@@ -41,7 +41,8 @@ async def test_questions_are_built_by_keyboard_and_shown_again(task: Any, open_v
     await page.keyboard.press("Enter")
     await page.keyboard.type("English")
     await page.keyboard.press("Alt+ArrowUp")
-    await cards.nth(0).get_by_label("Choice 3", exact=True).fill("another")
+    await cards.nth(0).get_by_role("button", name="Add a choice").press("Enter")
+    await page.keyboard.type("another")
     await add_question.press("Enter")
     await page.keyboard.type("How old are you?")
     await cards.nth(1).get_by_label("Name in exports").fill("age")
@@ -84,6 +85,29 @@ async def test_a_number_and_answers_that_screen_people_out_are_built_by_keyboard
     async for width in each_width(page, 1280, 320):
         assert await violations(page) == "", width
         assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+
+
+async def test_enter_leads_to_the_next_choice_and_empty_choices_are_not_saved(task: Any, open_visit_step: Any) -> None:
+    page = await open_visit_step(await task(launched=False))
+    await page.get_by_role("button", name="Add a question").press("Enter")
+    await page.keyboard.type("Do you see colours?")
+    card = page.locator(".question-cards > li").first
+    await card.get_by_label("Name in exports").fill("sight")
+    await card.locator(".question-kind").select_option("One of several choices")
+    await page.keyboard.type("yes")
+    await page.keyboard.press("Enter")
+    await expect(card.locator(".question-choice")).to_have_count(2)
+    await expect(card.get_by_label("Choice 2", exact=True)).to_be_focused()
+    await save(page)
+    await expect(card.get_by_label("Choice 2", exact=True)).to_be_focused()  # a question has two choices
+    await page.keyboard.type("no")
+    await page.keyboard.press("Enter")
+    await expect(card.get_by_label("Choice 3", exact=True)).to_be_focused()
+    await card.get_by_label("Choice 1", exact=True).press("Enter")
+    await expect(card.locator(".question-choice")).to_have_count(4)
+    await save(page)
+    await page.wait_for_url("**?done=saved")
+    await expect(page.locator("textarea[name=questions]")).to_have_value("sight: Do you see colours? | yes | no")
 
 
 async def test_a_deleted_question_comes_back_and_questions_change_places(task: Any, open_visit_step: Any) -> None:

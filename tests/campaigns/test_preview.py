@@ -8,6 +8,7 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
+from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
 
 PAGE = "/admin/campaigns/{}/try"
 
@@ -52,6 +53,23 @@ async def test_an_answer_is_checked_leads_to_another_set_and_leaves_no_trace(eng
     assert (await researcher.put(address, json={"entries": {}})).status_code == 204
     for table in ("annotators", "assignments", "hits", "responses"):
         assert await fetch_rows(engine, f"SELECT 1 FROM {table}") == []
+
+
+async def test_no_item_comes_again_until_all_have_been_shown(researcher, campaign):
+    address = PAGE.format(campaign.slug) + "/hit"
+    pages = [(await researcher.get(f"{address}?number={number}")).text for number in range(8)]
+    shown = [set(re.findall(r"verb \d+", page)) for page in pages]
+    for tasks in (shown[:4], shown[4:]):  # twelve items, three in a task
+        assert len(set().union(*tasks)) == 12
+        assert [len(task) for task in tasks] == [3, 3, 3, 3]
+
+
+async def test_no_segment_comes_again_until_all_have_been_shown(engine, researcher):
+    campaign = await create_campaign_of_systems(engine, outputs_table(segments=6))
+    address = PAGE.format(campaign.slug) + "/hit"
+    pages = [(await researcher.get(f"{address}?number={number}")).text for number in range(6)]
+    shown = [set(re.findall(r"(?:ape|bee|cat|doe) on (\d+)", page)) for page in pages]
+    assert sorted(shown, key=min) == [{"0"}, {"1"}, {"2"}, {"3"}, {"4"}, {"5"}]
 
 
 async def test_our_script_is_told_what_is_wrong(researcher, campaign):

@@ -1,6 +1,7 @@
 from datetime import timedelta
 
 import numpy as np
+import pytest
 
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
@@ -17,6 +18,7 @@ from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     create_running_campaign,
+    execute_sql,
     submit_scores,
     try_to_lease_hit,
 )
@@ -38,6 +40,28 @@ async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
     goal = figures["cards"]["goal"]
     assert (goal["title"], goal["value"], goal["notes"], goal["is_goal"]) == ("Items judged", "0 of 12", (), False)
     assert figures["cards"]["money"] is None
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(2, "2 s a task"), (59.7, "1:00 min a task"), (65, "1:05 min a task")])
+async def test_the_time_of_a_task_names_its_unit(engine, *, seconds, words):
+    campaign = await create_running_campaign(engine)
+    person = await create_annotator(engine, campaign, "me")
+    await submit_scores(engine, person, await try_to_lease_hit(engine, person))
+    issued = "UPDATE hits SET issued_at = r.received_at - make_interval(secs => :seconds) FROM responses r"
+    await execute_sql(engine, issued, seconds=seconds)
+    assert words in (await state_of(engine, campaign)).figures["cards"]["progress"]["notes"]
+
+
+async def test_after_one_answer_the_intervals_of_the_table_are_told_from_the_typical_one(engine):
+    campaign = await create_running_campaign(engine)
+    person = await create_annotator(engine, campaign, "me")
+    await submit_scores(engine, person, await try_to_lease_hit(engine, person))
+    assert (await state_of(engine, campaign)).figures["cards"]["goal"]["notes"] == (
+        (
+            "The table shows the posterior’s intervals. A typical interval is known once several annotators have "
+            "judged the same items."
+        ),
+    )
 
 
 async def test_imported_answers_have_no_pace_and_are_not_said_to_be_none(engine):

@@ -121,6 +121,9 @@ async def test_several_items_become_checks_at_once_all_or_none(researcher, engin
 async def test_a_check_can_stay_in_the_study_as_an_item_of_its_own(researcher, engine, campaign):
     assert (await mark(researcher, campaign, keep="on")).status_code == 303
     assert len(await items_of(engine)) == 4
+    log = (await researcher.get(f"/admin/campaigns/{campaign.slug}/log")).text
+    assert "copied an item as a check" in log
+    assert "turned an item into a check" not in log
     assert await fetch_rows(engine, "SELECT external_id, shown FROM check_items") == [("v1 (gold)", "verb 1")]
     assert (await mark(researcher, campaign, keep="on")).status_code == 409
     await researcher.post(f"/admin/campaigns/{campaign.slug}/items/unmark", data={"item": "v1 (gold)"})

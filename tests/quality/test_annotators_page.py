@@ -159,24 +159,24 @@ async def test_the_time_in_which_a_hit_was_only_left_open_is_no_work(engine, res
     left_open = "UPDATE hits SET issued_at = issued_at - interval '5 hours' WHERE id = (SELECT max(id) FROM hits)"
     await execute_sql(engine, left_open)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
-    assert ">24.00<" in page
+    assert ">$24.00<" in page
     assert "left open" in page
     one = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
-    assert "<dt>USD per hour</dt><dd>24.00</dd>" in one
+    assert "<dt>Pay per hour</dt><dd>$24.00</dd>" in one
 
 
 async def test_what_an_hour_pays_is_told_where_pay_is_known(engine, researcher):
     campaign, _, _ = await answer_hits(engine, people=2, hits=10, pay_per_hit=0.5, currency="EUR")
     await took(engine, {1: 60, 2: 120})
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
-    assert "EUR per hour" in html
-    assert re.findall(r">(30\.00|15\.00)<", html) == ["30.00", "15.00"]
+    assert ">Pay per hour<" in html
+    assert re.findall(r">(€30\.00|€15\.00)<", html) == ["€30.00", "€15.00"]
     assert (
-        "<dt>EUR per hour</dt><dd>15.00</dd>"
+        "<dt>Pay per hour</dt><dd>€15.00</dd>"
         in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A2")).text
     )
     other, _, _ = await answer_hits(engine, people=1, hits=1)
-    assert "an hour" not in (await researcher.get(f"/admin/campaigns/{other.slug}/annotators")).text
+    assert "per hour" not in (await researcher.get(f"/admin/campaigns/{other.slug}/annotators")).text
 
 
 async def test_pay_per_hour_waits_for_as_many_tasks_of_a_person_as_on_the_overview(engine, researcher):

@@ -183,9 +183,9 @@ def parse_item_list_view_or_default(form_data: FormData) -> ItemListView:
 
 
 def item_list_url(slug: str, view: ItemListView, notice: str, **more_fields: Any) -> str:
-    """Return the address of the list after an action, with the notice of what was done."""
+    """Return the address of the page after an action; its top, with the notice of what was done, is in sight."""
     fields = [*view.query_fields(), ("done", notice), *more_fields.items()]
-    return f"{campaign_page_url(slug, '/items')}?{urlencode(fields)}#items-title"
+    return f"{campaign_page_url(slug, '/items')}?{urlencode(fields)}"
 
 
 def ticked_ids_of_form_or_refuse(form_data: FormData) -> list[str]:
@@ -354,7 +354,7 @@ async def submit_proposed_share_of_checks(connection: Transaction, slug: str) ->
         await settings_edits.store_changed_settings_or_refuse(
             connection, slug, lambda settings: settings.model_copy(update={"checks_percent": float(proposal.percent)})
         )
-    return redirect_to(campaign_page_url(slug, "/items", notice="saved") + "#items-title")
+    return redirect_to(campaign_page_url(slug, "/items", notice="saved"))
 
 
 @router.post(CAMPAIGN_PATH + "/items/unmark")

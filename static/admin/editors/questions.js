@@ -9,6 +9,7 @@ const SCREENED_NUMBERS = /^screen out:\s*(under|over) (\S+)$/;
 const SCREENED_CHOICE = /^screen out:\s*/;
 const SEPARATOR = "|";
 const MAX_QUESTIONS = 20;
+const MIN_CHOICES = 2;
 
 const field = document.querySelector("textarea#questions");
 if (field) editQuestions(field);
@@ -76,6 +77,7 @@ function editQuestions(text) {
   const modeButton = button("", () => show(!text.hidden));
   text.after(editor, element("p", { className: "editor-mode" }, modeButton));
   redrawWhenRestored(text, () => { if (text.hidden) draw(); });
+  text.form.addEventListener("submit", dropEmptyChoices, { capture: true });
   show(true);
 
   /** Show the cards, or the text. A link to the field leads to the one that is seen. */
@@ -103,6 +105,17 @@ function editQuestions(text) {
     draw();
   }
 
+  /** Before the form is sent: leave out the empty choices of questions that have enough others. */
+  function dropEmptyChoices() {
+    if (!text.hidden) return;
+    const questions = parseText(text.value);
+    const named = questions.map(({ choices }) => choices.filter((choice) => choice.text));
+    const dropping = questions.filter(({ choices }, index) =>
+      named[index].length >= MIN_CHOICES && named[index].length < choices.length);
+    for (const question of dropping) question.choices = named[questions.indexOf(question)];
+    if (dropping.length) change(questions);
+  }
+
   function focusCard(index, selector) {
     (cards.children[index]?.querySelector(selector) ?? addButton).focus();
   }
@@ -117,7 +130,18 @@ function editQuestions(text) {
       number: readNumber(card),
     }));
     writeText(text, formatText(questions));
-    for (const [index, card] of [...cards.children].entries()) showError(card, questions[index]);
+    for (const [index, card] of [...cards.children].entries()) {
+      requireChoices(card);
+      showError(card, questions[index]);
+    }
+  }
+
+  /** Require as many choices as a question needs; further ones may stay empty. */
+  function requireChoices(card) {
+    const inputs = [...card.querySelectorAll(".question-choice")];
+    const isFilled = ({ value }) => Boolean(value.trim());
+    const isEnough = inputs.filter(isFilled).length >= MIN_CHOICES;
+    for (const input of inputs) input.required = !isEnough;
   }
 
   function readChoice(row) {
@@ -180,6 +204,13 @@ function editQuestions(text) {
     changeChoices(index, (choices) => choices.splice(place, 0, { text: "", screened: false }), place);
   }
 
+  /** Focus the next choice if it is empty, else add one before it. */
+  function goToNextChoice(index, place) {
+    const next = cards.children[index].querySelectorAll(".question-choice")[place];
+    if (next && !next.value.trim()) next.focus();
+    else addChoice(index, place);
+  }
+
   function drawCard(question, index, count) {
     const place = `question ${index + 1}`;
     const problem = element("p", { className: "problem", id: `question-${index}-problem` });
@@ -197,6 +228,7 @@ function editQuestions(text) {
         button("Duplicate", () => duplicate(index)), button("Delete", () => remove(index))),
       problem);
     card.querySelector(".question-text").setAttribute("aria-describedby", problem.id);
+    requireChoices(card);
     showError(card, question);
     return card;
   }
@@ -232,10 +264,10 @@ function editQuestions(text) {
     const { length } = question.choices;
     const list = element("ol", { className: "choice-rows" }, ...question.choices.map((choice, place) => {
       const name = `choice ${place + 1}`;
-      const input = textInput("question-choice", choice.text, { required: true, maxLength: 500, placeholder: `Choice ${place + 1}` });
+      const input = textInput("question-choice", choice.text, { maxLength: 500, placeholder: `Choice ${place + 1}` });
       input.setAttribute("aria-label", `Choice ${place + 1}`);
       input.addEventListener("keydown", (event) => {
-        if (event.key === "Enter") addChoice(index, place + 1);
+        if (event.key === "Enter") goToNextChoice(index, place + 1);
         else if (event.altKey && event.key === "ArrowUp" && place > 0) moveChoice(index, place, -1);
         else if (event.altKey && event.key === "ArrowDown" && place < length - 1) moveChoice(index, place, 1);
         else return;
@@ -245,7 +277,7 @@ function editQuestions(text) {
         signButton("↑", `Move ${name} up`, () => moveChoice(index, place, -1), { disabled: place === 0 }),
         signButton("↓", `Move ${name} down`, () => moveChoice(index, place, 1), { disabled: place === length - 1 }),
         signButton("×", `Remove ${name}`, () => changeChoices(
-          index, (choices) => choices.splice(place, 1), Math.min(place, length - 2)), { disabled: length <= 2 }));
+          index, (choices) => choices.splice(place, 1), Math.min(place, length - 2)), { disabled: length <= MIN_CHOICES }));
     }));
     return element("div", { className: "question-choices" }, list,
       button("Add a choice", () => addChoice(index, length)));
