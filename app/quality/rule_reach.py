@@ -207,7 +207,15 @@ def text_on_number_of_checks_one_person_meets(workload: AnnotatorWorkload, kind:
     if expected is None:
         return "; an annotator meets each at most once"
     hits = pluralize(workload.max_hits or 0, "task")
-    return f"; with {hits} per person an annotator meets about {round(expected, 1):g}"
+    return f"; with {hits} per person an annotator meets {number_of_checks_one_person_meets_text(workload, kind)}"
+
+
+def number_of_checks_one_person_meets_text(workload: AnnotatorWorkload, kind: str) -> str:
+    """Return how many checks of a kind one person meets, such as "about 0.9", or "at most 3" if HITs are unlimited."""
+    expected = expected_check_count_or_none(workload, kind)
+    if expected is None:
+        return f"at most {workload.max_checks.get(kind, 0):,}"
+    return f"about {round(expected, 1):g}"
 
 
 async def load_notice_on_too_few_annotators_or_empty(connection: AsyncConnection, campaign_id: int) -> str:
@@ -274,33 +282,21 @@ def rule_reach_in_campaign(
     return RuleReach(starts_at, reason, needs_more_work=bool(reason))
 
 
-def hint_on_failed_checks_that_rules_need(
-    rule_choices: Mapping[str, RuleChoice], hits_per_annotator: int | None, checks_percent: float, false_alarms: float
-) -> str:
-    """Return how many failed checks the rules need from one person, and whether anyone meets that many, for the form.
+def hint_on_failed_checks_that_rules_need(rule_choices: Mapping[str, RuleChoice], false_alarms: float) -> str:
+    """Return how many failed checks the active rules need from one person, for the form; empty if no rule needs any.
 
     Args:
         rule_choices: The active rules.
-        hits_per_annotator: Largest number of HITs of one person; None if unlimited.
-        checks_percent: Share of HITs that show a check, in percent.
         false_alarms: False alarms per 1,000 careful people.
 
     """
-    requirements = {
-        name: rule_choices[name].rule.least_work_requirement("points", false_alarms / 1000)
+    requirements = [
+        rule_choices[name].rule.least_work_requirement("points", false_alarms / 1000)
         for name in CHECK_KINDS
         if name in rule_choices
-    }
-    if not requirements:
-        return ""
-    needed = " or ".join(pluralize(need.count, need.unit) for need in requirements.values())
-    workload = AnnotatorWorkload(hits_per_annotator, 1, {}, checks_percent)
-    reasons = (
-        [reason_one_person_meets_too_few_checks_or_empty(need, name, workload) for name, need in requirements.items()]
-        if checks_percent
-        else []
-    )
-    return " ".join([f"Rules flag a person after {needed} at the earliest.", *filter(None, reasons)])
+    ]
+    needed = " or ".join(pluralize(need.count, need.unit) for need in requirements)
+    return f"Rules flag a person after {needed} at the earliest." if requirements else ""
 
 
 def reason_one_person_works_too_little_or_empty(requirement: RuleRequirement, workload: AnnotatorWorkload) -> str:
@@ -332,6 +328,5 @@ def reason_one_person_meets_too_few_checks_or_empty(
     is_possible = requirement.count <= workload.max_hits
     if is_possible and bdtrc(requirement.count - 1, workload.max_hits, check_share) >= MIN_REACH_PROBABILITY:
         return ""
-    expected = max(1, round(workload.max_hits * check_share))
-    meets = pluralize(expected, f"{kind} item")
-    return f"With {pluralize(workload.max_hits, 'task')} per person, each person sees about {meets}; {requirement_text}"
+    hits, met = pluralize(workload.max_hits, "task"), number_of_checks_one_person_meets_text(workload, kind)
+    return f"With {hits} per person, each person sees {met} {kind} items; {requirement_text}"

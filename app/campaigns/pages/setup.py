@@ -157,7 +157,7 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
     if values.get("go") == "fitting-rules":
         async with database.begin() as connection:
             await store_fitting_rules(connection, slug)
-        return redirect_to(f"{setup_rail.step_url(slug, name)}?done=rules")
+        return redirect_to(f"{setup_rail.step_url(slug, name)}?done=fitting-rules")
     next_step = setup_rail.neighbouring_step_or_none(name, 1) if values.get("go") == "next" else None
     return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done=saved")
 
