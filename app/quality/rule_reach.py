@@ -169,34 +169,45 @@ def propose_checks_percent_or_none(
 ) -> ChecksProposal | None:
     """Return the share of HITs that could show checks of a campaign that has some and shows none; else None.
 
-    If the HITs of one person are limited, the person meets on average as many checks as the rule about them needs, or
-    all of them if there are fewer. The share is at least `DEFAULT_CHECKS_PERCENT` and at most `MAX_CHECKS_PERCENT`.
+    One person meets on average all checks, or, if no possible share lets them, as many as the rule about them needs.
+    Without a limit of HITs per person, a person is expected to do as many as judge each item once. The share is at
+    least `DEFAULT_CHECKS_PERCENT` and at most `MAX_CHECKS_PERCENT`.
     """
     if not sum(check_counts.values()) or campaign.checks_percent:
         return None
     workload = largest_workload_of_one_annotator(campaign, item_count, check_counts)
-    available = sum(workload.max_checks.values())
-    checks_text = pluralize(available, "check")
-    if workload.max_hits is None:
-        hits = ceil(available * 100 / DEFAULT_CHECKS_PERCENT)
-        reason = f"One task in {100 // DEFAULT_CHECKS_PERCENT}: a person meets {checks_text} in about {hits:,} tasks."
-        return ChecksProposal(DEFAULT_CHECKS_PERCENT, reason)
+    available, hits = sum(workload.max_checks.values()), workload.max_hits
+    if hits is None:
+        hits = max(1, ceil(item_count / workload.judgments_per_hit))
     rules = active_rule_choices_by_name(campaign)
-    kinds = [kind for kind in CHECK_KINDS if kind in rules and check_counts.get(kind)]
     needs = [
         rules[kind].rule.least_work_requirement(campaign.design.value_kind, campaign.false_alarms / 1000).count
-        for kind in kinds
+        for kind in CHECK_KINDS
+        if kind in rules and check_counts.get(kind)
     ]
-    wanted = min([available, *([max(needs)] if needs else [])])
-    least_percent = ceil(wanted * 100 / workload.max_hits / PERCENT_STEP) * PERCENT_STEP
+    wanted = available
+    if needs and share_of_hits_in_percent_steps(wanted, hits) > MAX_CHECKS_PERCENT:
+        wanted = min(available, max(needs))
+    least_percent = share_of_hits_in_percent_steps(wanted, hits)
     percent = min(max(least_percent, DEFAULT_CHECKS_PERCENT), MAX_CHECKS_PERCENT)
-    met = min(workload.max_hits * percent / 100, float(available))
-    reason = f"With {pluralize(workload.max_hits, 'task')} per person, a person then meets about {round(met, 1):g}"
+    if workload.max_hits is None:
+        hits = min(hits, ceil(available * 100 / percent))
+        work_phrase = f"In about {pluralize(hits, 'task')}"
+    else:
+        work_phrase = f"With {pluralize(hits, 'task')} per person"
+    expected = replace(workload, max_hits=hits, checks_percent=percent)
+    met = sum(expected_check_count_or_none(expected, kind) or 0.0 for kind in CHECK_KINDS)
+    reason = f"{work_phrase}, a person then meets about {round(met, 1):g} of {pluralize(available, 'check')}"
     if least_percent > MAX_CHECKS_PERCENT:
-        return ChecksProposal(percent, f"{reason}; a larger share is not possible.")
-    if needs and wanted >= max(needs):
+        return ChecksProposal(percent, f"{reason}; a share above {MAX_CHECKS_PERCENT} % is not possible.")
+    if wanted < available:
         return ChecksProposal(percent, f"{reason}: as many as a rule needs to flag someone who fails them all.")
-    return ChecksProposal(percent, f"{reason} of {checks_text}.")
+    return ChecksProposal(percent, f"{reason}.")
+
+
+def share_of_hits_in_percent_steps(check_count: int, hit_count: int) -> int:
+    """Return the least multiple of `PERCENT_STEP` that shows one person so many checks in these HITs on average."""
+    return ceil(check_count * 100 / hit_count / PERCENT_STEP) * PERCENT_STEP
 
 
 def text_on_number_of_checks_one_person_meets(workload: AnnotatorWorkload, kind: str) -> str:

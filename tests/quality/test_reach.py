@@ -10,6 +10,7 @@ from app.quality.rule_reach import (
     AnnotatorWorkload,
     expected_check_count_or_none,
     hint_on_failed_checks_that_rules_need,
+    propose_checks_percent_or_none,
     rule_reach_in_campaign,
     sentence_on_checks_met_by_one_person_or_empty,
     sentences_on_check_counts_and_failures_needed,
@@ -158,6 +159,23 @@ def test_the_list_of_items_says_how_many_checks_there_are_and_how_many_one_perso
     ):
         with subtests.test(settings=settings, counts=counts):
             assert sentences_on_check_counts_and_failures_needed(unsaved(**settings), 60, counts) == sentences
+
+
+def test_the_proposed_share_of_tasks_promises_no_more_tasks_than_exist_and_lets_a_person_meet_all_checks_if_possible(
+    subtests,
+):
+    enough = "as many as a rule needs to flag someone who fails them all."
+    ceiling = "a share above 50 % is not possible."
+    for hits, items, gold, percent, reason in (
+        (None, 60, 3, 25, "In about 12 tasks, a person then meets about 3 of 3 checks."),
+        (None, 6000, 3, 10, "In about 30 tasks, a person then meets about 3 of 3 checks."),
+        (4, 60, 3, 50, f"With 4 tasks per person, a person then meets about 2 of 3 checks; {ceiling}"),
+        (20, 600, 8, 40, "With 20 tasks per person, a person then meets about 8 of 8 checks."),
+        (20, 600, 40, 25, f"With 20 tasks per person, a person then meets about 5 of 40 checks: {enough}"),
+    ):  # fmt: skip
+        with subtests.test(hits=hits, items=items, gold=gold):
+            campaign = unsaved(hits_per_annotator=hits, items_per_hit=5, repeat_items=True)
+            assert propose_checks_percent_or_none(campaign, items, {"gold": gold}) == (percent, reason)
 
 
 def test_a_check_fills_a_task_of_two_items_and_takes_the_place_of_one_of_three():

@@ -123,8 +123,10 @@ async def step_page(request: Request, connection: Transaction, slug: str, step: 
 async def show_totals_of_entered_step(request: Request, connection: Transaction, slug: str, step: str) -> HTMLResponse:
     """Show the totals of the campaign with the settings of a form that is being filled in, whose numbers the query has.
 
-    Raises `Invalid` (`settings_invalid`) if they cannot be saved.
+    The texts about checks and rules come with them. If the settings cannot be saved, the page has the problem of each
+    wrong field instead, with status 422.
     """
+    name = step_name_or_refuse(step)
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     unit = ComparisonUnit.comparison_unit_or_none(campaign, campaign.item_count)
     values = form_values_with_judgments_for_comparisons_or_refuse(dict(request.query_params), campaign, unit)
@@ -132,15 +134,18 @@ async def show_totals_of_entered_step(request: Request, connection: Transaction,
         lifecycle.unchecked_settings_with_deliverable_emails(campaign),
         campaign.status != "draft",
     )
+    merged = step_input.form_values_with_entered_step(stored_settings, name, values, is_launched=launched)
     try:
-        entered_settings = step_input.parse_settings_with_step_form(
-            stored_settings, step_name_or_refuse(step), values, is_launched=launched
-        )
+        entered_settings = form_input.parse_settings_form(merged)
     except ValidationError as error:
-        raise Invalid("These settings cannot be saved as they are.", code="settings_invalid") from error
+        chosen_need = None if launched else values.get(NEED_FIELD, name_of_need_of_settings(stored_settings))
+        messages = step_input.error_message_by_field_of_step(error, name, merged, chosen_need)
+        return render_page(request, "admin/_setup_problems.html", {"messages": messages}, status=422)
     changed = CampaignOnPage.from_columns(campaign.column_values_of_campaign() | entered_settings.model_dump())
-    context = {"campaign": changed, "totals": CampaignTotals.from_campaign(changed)}
-    return render_page(request, "admin/_setup_totals.html", context)
+    context = {"campaign": changed, "totals": CampaignTotals.from_campaign(changed), "is_entered": True}
+    return render_page(
+        request, "admin/_setup_totals.html", context | await load_item_notes_context(connection, changed, name)
+    )
 
 
 @router.post(CAMPAIGN_PATH + "/settings/{step}")
