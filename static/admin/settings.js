@@ -64,9 +64,8 @@ function updateTotals(settings) {
 function showProblems(settings, problems) {
   settings.querySelectorAll("[data-field]").forEach((old) => old.remove());
   for (const problem of problems) {
-    const place = document.getElementById(problem.dataset.field)?.closest(".field");
     document.getElementById(problem.id)?.remove();
-    place?.append(problem);
+    document.getElementById(problem.dataset.field)?.closest(".field")?.querySelector(".entry")?.append(problem);
   }
 }
 

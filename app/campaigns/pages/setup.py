@@ -20,6 +20,7 @@ from app.campaigns import (
 from app.campaigns.comparisons import ComparisonUnit, form_values_with_judgments_for_comparisons_or_refuse
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field_or_none
 from app.campaigns.needs import name_of_need_of_settings
+from app.campaigns.open_link import store_closed_open_link_and_open_platforms
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.rule_fitting import store_fitting_rules
 from app.campaigns.settings import CampaignSettings
@@ -163,6 +164,10 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
         async with database.begin() as connection:
             await store_fitting_rules(connection, slug)
         return redirect_to(f"{setup_rail.step_url(slug, name)}?done=fitting-rules")
+    if values.get("go") == "close-open-link":
+        async with database.begin() as connection:
+            await store_closed_open_link_and_open_platforms(connection, slug)
+        return redirect_to(f"{setup_rail.step_url(slug, name)}?done=link-closed")
     next_step = setup_rail.neighbouring_step_or_none(name, 1) if values.get("go") == "next" else None
     return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done=saved")
 
