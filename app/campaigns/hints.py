@@ -158,14 +158,13 @@ def checks_hint_or_empty(values: Mapping[str, str]) -> str:
         rules = parse_all_rule_choices_by_name(
             parse_quality_preset(values.get("quality_preset", "watch")), values.get("quality_rules", "").splitlines()
         )
-        hits, percent = int(values.get("hits_per_annotator") or 0), float(values.get("checks_percent") or 0)
         false_alarms = float(values.get("false_alarms") or Campaign.false_alarms)
     except ValueError:
         return ""
-    if hits < 0 or not 0 <= percent <= 100 or not 0 < false_alarms <= 100:
+    if not 0 < false_alarms <= 100:
         return ""
     acting_rules = {name: rule for name, rule in rules.items() if rule.action != "nothing"}
-    return hint_on_failed_checks_that_rules_need(acting_rules, hits or None, percent, false_alarms)
+    return hint_on_failed_checks_that_rules_need(acting_rules, false_alarms)
 
 
 def form_origins_hint_or_empty(values: Mapping[str, str]) -> str:

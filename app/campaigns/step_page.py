@@ -16,6 +16,7 @@ from app.campaigns.item_list import count_checks_by_kind
 from app.campaigns.known_answers import load_known_answers_offers
 from app.campaigns.need_cards import CUSTOM_NEED_TEXT, NeedForm
 from app.campaigns.needs import NEED_BY_NAME, form_values_of_chosen_need_or_refuse, name_of_need_of_settings
+from app.campaigns.open_link import platform_beside_open_link_or_none
 from app.campaigns.pay import HourlyPay, minimum_hourly_pay_by_platform_and_currency
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.starter_questions import load_starter_question_or_refuse
@@ -137,6 +138,9 @@ class StepPage:
             "pay_section": form_sections.PAY_SECTION,
             "hourly_pay": HourlyPay.from_campaign(campaign) if campaign else None,
             "panel_presets": PANEL_PRESETS,
+            "open_link_platform": platform_beside_open_link_or_none(campaign)
+            if campaign and self.step == STEP_BY_SETTING["open_link"]
+            else None,
             "hourly_minimums": minimum_hourly_pay_by_platform_and_currency(),
             "starter_question": load_starter_question_or_refuse(self.template_name) if self.template_name else None,
         }

@@ -195,7 +195,7 @@ def edit_campaign_settings(slug: str, settings_file: Path | None, **options: Any
 
 
 @campaign.command("list")
-@click.option("--archived", is_flag=True, help="List archived campaigns instead.")
+@click.option("--archived", "only_archived", is_flag=True, help="List archived campaigns instead.")
 @json_option
 def print_campaigns(*, only_archived: bool, as_json: bool) -> None:
     """List the campaigns that are not archived, newest first."""

@@ -5,26 +5,37 @@ from dataclasses import dataclass, replace
 
 from app.designs.campaign import Campaign
 from app.errors import pluralize
-from app.quality.rule_reach import RuleReach, largest_workload_of_one_annotator, reach_of_active_rules_by_name
-from app.quality.settings import rule_threshold_and_value_of_line
+from app.quality.rule_reach import (
+    CHECK_KINDS,
+    AnnotatorWorkload,
+    RuleReach,
+    largest_workload_of_one_annotator,
+    number_of_checks_one_person_meets_text,
+    reach_of_active_rules_by_name,
+)
+from app.quality.settings import active_rule_choices_by_name, rule_threshold_and_value_of_line
 
 PROPOSED_FALSE_ALARMS = (5.0, 10.0, 20.0)  # per 1,000 careful people, tried if no rule can find anyone otherwise
 
 
 @dataclass(frozen=True)
 class RulesProposal:
-    """Settings with which every active rule of a campaign can flag someone.
+    """Settings with which every active rule of a campaign can flag someone, except rules about checks that it has.
 
     Attributes:
         quality_rules: The present custom rules, and which rules to turn off.
         false_alarms: False alarms per 1,000 careful people and rule.
-        reason: What the settings do, in sentences.
+        turned_off_count: Number of rules to turn off.
+        false_alarms_sentence: How false alarms rise; empty if they stay.
+        useful_rules: When each rule that stays can flag someone, in sentences.
 
     """
 
     quality_rules: Sequence[str]
     false_alarms: float
-    reason: str
+    turned_off_count: int
+    false_alarms_sentence: str
+    useful_rules: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -34,13 +45,18 @@ class UnfitRules:
     Attributes:
         titles: Titles of these rules.
         max_hits: Most HITs of one person; None if unlimited.
-        proposal: Settings that fit; None if no rule can flag anyone with so little work.
+        proposal: Settings that fit; None if they change nothing, or if no rule can flag anyone with so little work.
+        sentences_on_check_rules: For each of these rules about gold or attention items, if the campaign has some: that
+            it stays on, and what would let it flag someone.
+        is_any_rule_useful: Whether another active rule can flag someone.
 
     """
 
     titles: Sequence[str]
     max_hits: int | None
     proposal: RulesProposal | None
+    sentences_on_check_rules: Sequence[str]
+    is_any_rule_useful: bool
 
     @classmethod
     def unfit_rules_or_none(
@@ -55,11 +71,21 @@ class UnfitRules:
 
         """
         workload = largest_workload_of_one_annotator(campaign, item_count, check_counts)
-        reaches = reach_of_active_rules_by_name(campaign, workload).values()
-        titles = [reach.title for reach in reaches if reach.needs_more_work]
-        if not titles:
+        reaches = reach_of_active_rules_by_name(campaign, workload)
+        unfit = {name: reach for name, reach in reaches.items() if reach.needs_more_work}
+        if not unfit:
             return None
-        return cls(titles, workload.max_hits, propose_fitting_rules_or_none(campaign, item_count, check_counts))
+        return cls(
+            [reach.title for reach in unfit.values()],
+            workload.max_hits,
+            propose_fitting_rules_or_none(campaign, item_count, check_counts),
+            [
+                sentence_on_check_rule_that_stays(campaign, workload, name)
+                for name in unfit
+                if name in CHECK_KINDS and check_counts.get(name)
+            ],
+            bool(reaches_of_useful_rules(reaches)),
+        )
 
 
 def propose_fitting_rules_or_none(
@@ -67,20 +93,46 @@ def propose_fitting_rules_or_none(
 ) -> RulesProposal | None:
     """Return settings that turn off the rules which can flag no one, and keep the others.
 
-    False alarms are raised as little as needed if no rule can flag anyone otherwise. Return None if that does not help.
+    A rule about gold or attention items stays if the campaign has some. False alarms are raised as little as needed if
+    no rule can flag anyone otherwise. Return None if that does not help, or if nothing changes.
     """
     workload = largest_workload_of_one_annotator(campaign, item_count, check_counts)
     stored = campaign.false_alarms
     for false_alarms in (stored, *(number for number in PROPOSED_FALSE_ALARMS if number > stored)):
         reaches = reach_of_active_rules_by_name(replace(campaign, false_alarms=false_alarms), workload)
-        useful = [reach for reach in reaches.values() if reach.suits_campaign and not reach.never_reason]
-        if useful:
-            unfit_names = [name for name, reach in reaches.items() if reach.needs_more_work]
-            reason = sentences_on_fitting_rules(useful, len(unfit_names))
-            if false_alarms != stored:
-                reason += f" False alarms rise from {stored:g} to {false_alarms:g} per 1,000 careful people."
-            return RulesProposal(custom_rules_with_rules_off(campaign.quality_rules, unfit_names), false_alarms, reason)
+        if useful := reaches_of_useful_rules(reaches):
+            unfit_names = [
+                name
+                for name, reach in reaches.items()
+                if reach.needs_more_work and not (name in CHECK_KINDS and check_counts.get(name))
+            ]
+            rises = false_alarms != stored
+            if not unfit_names and not rises:
+                return None
+            return RulesProposal(
+                custom_rules_with_rules_off(campaign.quality_rules, unfit_names),
+                false_alarms,
+                len(unfit_names),
+                f"False alarms rise from {stored:g} to {false_alarms:g} per 1,000 careful people." if rises else "",
+                [f"“{reach.title}” can: {reach.starts_at[0].lower()}{reach.starts_at[1:]}" for reach in useful],
+            )
     return None
+
+
+def reaches_of_useful_rules(reaches: Mapping[str, RuleReach]) -> list[RuleReach]:
+    """Return the reach of each rule that suits the campaign and can flag someone."""
+    return [reach for reach in reaches.values() if reach.suits_campaign and not reach.never_reason]
+
+
+def sentence_on_check_rule_that_stays(campaign: Campaign, workload: AnnotatorWorkload, kind: str) -> str:
+    """Return that the rule about checks of a kind stays on, and how many failures would let it flag someone."""
+    rule = active_rule_choices_by_name(campaign)[kind].rule
+    need = rule.least_work_requirement(campaign.design.value_kind, campaign.false_alarms / 1000)
+    met = number_of_checks_one_person_meets_text(workload, kind)
+    return (
+        f"“{rule.title}” stays on: one person would have to fail {pluralize(need.count, f'{kind} item')}, and meets"
+        f" {met}."
+    )
 
 
 def custom_rules_with_rules_off(lines: Sequence[str], rule_names: Sequence[str]) -> list[str]:
@@ -88,9 +140,3 @@ def custom_rules_with_rules_off(lines: Sequence[str], rule_names: Sequence[str])
     parsed = [(line, *rule_threshold_and_value_of_line(line)[:2]) for line in lines]
     kept = [line for line, name, threshold in parsed if threshold or name not in rule_names]
     return [*kept, *(f"{name}: nothing" for name in rule_names)]
-
-
-def sentences_on_fitting_rules(useful: Sequence[RuleReach], unfit_count: int) -> str:
-    """Return which rules stay, from when they can flag someone, and how many the button turns off."""
-    kept = " ".join(f"“{reach.title}” can: {reach.starts_at[0].lower()}{reach.starts_at[1:]}" for reach in useful)
-    return f"{kept} The button turns {pluralize(unfit_count, 'rule')} off." if unfit_count else kept

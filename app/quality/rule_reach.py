@@ -169,34 +169,45 @@ def propose_checks_percent_or_none(
 ) -> ChecksProposal | None:
     """Return the share of HITs that could show checks of a campaign that has some and shows none; else None.
 
-    If the HITs of one person are limited, the person meets on average as many checks as the rule about them needs, or
-    all of them if there are fewer. The share is at least `DEFAULT_CHECKS_PERCENT` and at most `MAX_CHECKS_PERCENT`.
+    One person meets on average all checks, or, if no possible share lets them, as many as the rule about them needs.
+    Without a limit of HITs per person, a person is expected to do as many as judge each item once. The share is at
+    least `DEFAULT_CHECKS_PERCENT` and at most `MAX_CHECKS_PERCENT`.
     """
     if not sum(check_counts.values()) or campaign.checks_percent:
         return None
     workload = largest_workload_of_one_annotator(campaign, item_count, check_counts)
-    available = sum(workload.max_checks.values())
-    checks_text = pluralize(available, "check")
-    if workload.max_hits is None:
-        hits = ceil(available * 100 / DEFAULT_CHECKS_PERCENT)
-        reason = f"One task in {100 // DEFAULT_CHECKS_PERCENT}: a person meets {checks_text} in about {hits:,} tasks."
-        return ChecksProposal(DEFAULT_CHECKS_PERCENT, reason)
+    available, hits = sum(workload.max_checks.values()), workload.max_hits
+    if hits is None:
+        hits = max(1, ceil(item_count / workload.judgments_per_hit))
     rules = active_rule_choices_by_name(campaign)
-    kinds = [kind for kind in CHECK_KINDS if kind in rules and check_counts.get(kind)]
     needs = [
         rules[kind].rule.least_work_requirement(campaign.design.value_kind, campaign.false_alarms / 1000).count
-        for kind in kinds
+        for kind in CHECK_KINDS
+        if kind in rules and check_counts.get(kind)
     ]
-    wanted = min([available, *([max(needs)] if needs else [])])
-    least_percent = ceil(wanted * 100 / workload.max_hits / PERCENT_STEP) * PERCENT_STEP
+    wanted = available
+    if needs and share_of_hits_in_percent_steps(wanted, hits) > MAX_CHECKS_PERCENT:
+        wanted = min(available, max(needs))
+    least_percent = share_of_hits_in_percent_steps(wanted, hits)
     percent = min(max(least_percent, DEFAULT_CHECKS_PERCENT), MAX_CHECKS_PERCENT)
-    met = min(workload.max_hits * percent / 100, float(available))
-    reason = f"With {pluralize(workload.max_hits, 'task')} per person, a person then meets about {round(met, 1):g}"
+    if workload.max_hits is None:
+        hits = min(hits, ceil(available * 100 / percent))
+        work_phrase = f"In about {pluralize(hits, 'task')}"
+    else:
+        work_phrase = f"With {pluralize(hits, 'task')} per person"
+    expected = replace(workload, max_hits=hits, checks_percent=percent)
+    met = sum(expected_check_count_or_none(expected, kind) or 0.0 for kind in CHECK_KINDS)
+    reason = f"{work_phrase}, a person then meets about {round(met, 1):g} of {pluralize(available, 'check')}"
     if least_percent > MAX_CHECKS_PERCENT:
-        return ChecksProposal(percent, f"{reason}; a larger share is not possible.")
-    if needs and wanted >= max(needs):
+        return ChecksProposal(percent, f"{reason}; a share above {MAX_CHECKS_PERCENT} % is not possible.")
+    if wanted < available:
         return ChecksProposal(percent, f"{reason}: as many as a rule needs to flag someone who fails them all.")
-    return ChecksProposal(percent, f"{reason} of {checks_text}.")
+    return ChecksProposal(percent, f"{reason}.")
+
+
+def share_of_hits_in_percent_steps(check_count: int, hit_count: int) -> int:
+    """Return the least multiple of `PERCENT_STEP` that shows one person so many checks in these HITs on average."""
+    return ceil(check_count * 100 / hit_count / PERCENT_STEP) * PERCENT_STEP
 
 
 def text_on_number_of_checks_one_person_meets(workload: AnnotatorWorkload, kind: str) -> str:
@@ -207,7 +218,15 @@ def text_on_number_of_checks_one_person_meets(workload: AnnotatorWorkload, kind:
     if expected is None:
         return "; an annotator meets each at most once"
     hits = pluralize(workload.max_hits or 0, "task")
-    return f"; with {hits} per person an annotator meets about {round(expected, 1):g}"
+    return f"; with {hits} per person an annotator meets {number_of_checks_one_person_meets_text(workload, kind)}"
+
+
+def number_of_checks_one_person_meets_text(workload: AnnotatorWorkload, kind: str) -> str:
+    """Return how many checks of a kind one person meets, such as "about 0.9", or "at most 3" if HITs are unlimited."""
+    expected = expected_check_count_or_none(workload, kind)
+    if expected is None:
+        return f"at most {workload.max_checks.get(kind, 0):,}"
+    return f"about {round(expected, 1):g}"
 
 
 async def load_notice_on_too_few_annotators_or_empty(connection: AsyncConnection, campaign_id: int) -> str:
@@ -274,33 +293,21 @@ def rule_reach_in_campaign(
     return RuleReach(starts_at, reason, needs_more_work=bool(reason))
 
 
-def hint_on_failed_checks_that_rules_need(
-    rule_choices: Mapping[str, RuleChoice], hits_per_annotator: int | None, checks_percent: float, false_alarms: float
-) -> str:
-    """Return how many failed checks the rules need from one person, and whether anyone meets that many, for the form.
+def hint_on_failed_checks_that_rules_need(rule_choices: Mapping[str, RuleChoice], false_alarms: float) -> str:
+    """Return how many failed checks the active rules need from one person, for the form; empty if no rule needs any.
 
     Args:
         rule_choices: The active rules.
-        hits_per_annotator: Largest number of HITs of one person; None if unlimited.
-        checks_percent: Share of HITs that show a check, in percent.
         false_alarms: False alarms per 1,000 careful people.
 
     """
-    requirements = {
-        name: rule_choices[name].rule.least_work_requirement("points", false_alarms / 1000)
+    requirements = [
+        rule_choices[name].rule.least_work_requirement("points", false_alarms / 1000)
         for name in CHECK_KINDS
         if name in rule_choices
-    }
-    if not requirements:
-        return ""
-    needed = " or ".join(pluralize(need.count, need.unit) for need in requirements.values())
-    workload = AnnotatorWorkload(hits_per_annotator, 1, {}, checks_percent)
-    reasons = (
-        [reason_one_person_meets_too_few_checks_or_empty(need, name, workload) for name, need in requirements.items()]
-        if checks_percent
-        else []
-    )
-    return " ".join([f"Rules flag a person after {needed} at the earliest.", *filter(None, reasons)])
+    ]
+    needed = " or ".join(pluralize(need.count, need.unit) for need in requirements)
+    return f"Rules flag a person after {needed} at the earliest." if requirements else ""
 
 
 def reason_one_person_works_too_little_or_empty(requirement: RuleRequirement, workload: AnnotatorWorkload) -> str:
@@ -332,6 +339,5 @@ def reason_one_person_meets_too_few_checks_or_empty(
     is_possible = requirement.count <= workload.max_hits
     if is_possible and bdtrc(requirement.count - 1, workload.max_hits, check_share) >= MIN_REACH_PROBABILITY:
         return ""
-    expected = max(1, round(workload.max_hits * check_share))
-    meets = pluralize(expected, f"{kind} item")
-    return f"With {pluralize(workload.max_hits, 'task')} per person, each person sees about {meets}; {requirement_text}"
+    hits, met = pluralize(workload.max_hits, "task"), number_of_checks_one_person_meets_text(workload, kind)
+    return f"With {hits} per person, each person sees {met} {kind} items; {requirement_text}"

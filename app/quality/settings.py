@@ -43,7 +43,7 @@ class QualitySettings(InputModel):
 
     checks_percent: Annotated[float, Field(gt=0, le=50, allow_inf_nan=False)] | None = Field(
         default=None, title="Tasks with a check (%)", json_schema_extra=EDITABLE,
-        description="Share of tasks that contain a gold or attention item. Empty: none.",
+        description="Share of tasks that contain a gold or attention item, at most 50 %. Empty: none.",
     )  # fmt: skip
 
     gold_feedback: bool = Field(

@@ -1,7 +1,7 @@
 // The form of a step of the settings: it warns of unsaved changes, follows the chosen way of asking and update law, shows
 // what annotators will see, and lists the changes of a launched campaign before they are saved.
 
-import { fetchPart, newestRequest, parsePart } from "./parts.js";
+import { fetchPart, newestRequest, parsePart, replacePart } from "./parts.js";
 
 const form = document.querySelector("form.settings");
 if (form) warnOfUnsavedChanges(form);
@@ -33,7 +33,7 @@ function offerPresets(settings, presets) {
   }
 }
 
-/** Show what the campaign adds up to with the entered numbers, which the server computes; until they are right, nothing new. */
+/** Show what the campaign adds up to with the entered numbers, which the server computes, or why they cannot be saved. */
 function updateTotals(settings) {
   const startRequest = newestRequest();
   let timer;
@@ -44,14 +44,29 @@ function updateTotals(settings) {
   const showTotals = async () => {
     const isNewest = startRequest();
     const reply = await fetchPart(`${location.pathname}/totals?${enteredNumbers()}`).catch(() => null);
-    const totals = document.querySelector("[data-totals]");
-    if (totals && reply?.ok && isNewest()) totals.replaceWith(parsePart(await reply.text()));
+    if (!reply || !(reply.ok || reply.status === 422)) return;
+    const part = parsePart(await reply.text());
+    if (!isNewest()) return;
+    showProblems(settings, part.querySelectorAll("[data-field]"));
+    for (const id of ["totals", "check-summary", "rules-note"]) {
+      const [old, next] = [document, part].map((place) => place.querySelector(`#${id}`));
+      if (old && next) replacePart(old, next);
+    }
   };
-  if (!document.querySelector("[data-totals]")) return;       // there are no items yet
+  if (!document.querySelector("#totals")) return;       // there are no items yet
   settings.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(showTotals, 300);
   });
+}
+
+/** Show problems at their fields, in the place of earlier ones. */
+function showProblems(settings, problems) {
+  settings.querySelectorAll("[data-field]").forEach((old) => old.remove());
+  for (const problem of problems) {
+    document.getElementById(problem.id)?.remove();
+    document.getElementById(problem.dataset.field)?.closest(".field")?.querySelector(".entry")?.append(problem);
+  }
 }
 
 /** Show the pay per hour for what is entered, beside the least that platforms allow. */

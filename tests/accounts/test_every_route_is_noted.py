@@ -154,6 +154,7 @@ CHANGES = [
     page(CAMPAIGN + "/links", words="co-authors", current=PASSWORD),
     Change("POST", CAMPAIGN + "/links/{link}/withdraw", {}, {"link": "co-authors"}),
     page(CAMPAIGN + "/judgments-per-item", judgments_per_item="12"),
+    page(CAMPAIGN + "/close-open-link"),
     page(CAMPAIGN + "/tags", tags="pilot, German"),
     lead("launch"),
     lead("revert"),

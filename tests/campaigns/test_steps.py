@@ -161,7 +161,23 @@ async def test_totals_follow_the_numbers_of_a_form_that_is_not_saved(researcher,
     assert "<dt>Pay</dt><dd>£12.00</dd>" in part.text
     wrong = await researcher.get(f"{settings}/how-much/totals", params={"judgments_per_item": "many"})
     assert wrong.status_code == 422
+    assert 'data-field="judgments_per_item"' in wrong.text
     assert await fetch_value(engine, "SELECT judgments_per_item FROM campaigns") == 4
+
+
+async def test_texts_about_checks_and_rules_follow_the_numbers_of_a_form_that_is_not_saved(researcher, engine):
+    campaign = await create_draft(engine, judgments_per_item=4, items_per_hit=5, hits_per_annotator=4)
+    items = "".join(f"{k},verb {k},,\n" for k in range(60)) + "".join(f"g{k},gold,gold,80\n" for k in range(3))
+    await import_items(engine, campaign, "id,text,check,expected\n" + items)
+    address = f"/admin/campaigns/{campaign.slug}/settings/quality/totals"
+    entered = {"checks_percent": "50", "quality_preset": "watch", "false_alarms": "2"}
+    part = (await researcher.get(address, params=entered)).text
+    assert "3 gold items; with 4 tasks per person an annotator meets about 2." in part
+    assert "one person would have to fail 5 gold items, and meets about 2." in part
+    refused = await researcher.get(address, params=entered | {"checks_percent": "75"})
+    assert refused.status_code == 422
+    assert 'data-field="checks_percent"' in refused.text
+    assert "50" in refused.text
 
 
 @pytest.mark.parametrize(

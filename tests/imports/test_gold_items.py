@@ -122,8 +122,12 @@ async def test_the_page_says_what_an_expected_answer_is_and_what_becomes_of_gold
 @pytest.mark.parametrize(
     ("limit", "percent", "reason"),
     [
-        (None, 10, "One task in 10: a person meets 3 checks in about 30 tasks."),
-        (2, 50, "With 2 tasks per person, a person then meets about 1; a larger share is not possible."),
+        (None, 50, "In about 2 tasks, a person then meets about 1 of 3 checks; a share above 50 % is not possible."),
+        (
+            2,
+            50,
+            "With 2 tasks per person, a person then meets about 1 of 3 checks; a share above 50 % is not possible.",
+        ),
         (10, 30, "With 10 tasks per person, a person then meets about 3 of 3 checks."),
     ],
 )

@@ -9,7 +9,7 @@ from tests.annotation.hits.campaigns import fetch_rows, requests_are_waiting_sql
 from tests.quality.test_reach import page_of, with_gold
 from tests.unsaved import unsaved
 
-RARE = ["gold", "too_fast", "ends", "middle", "agreement"]
+RARE = ["too_fast", "ends", "middle", "agreement"]
 
 
 def test_rules_that_can_flag_no_one_are_turned_off_and_thresholds_and_other_rules_stay():
@@ -17,15 +17,33 @@ def test_rules_that_can_flag_no_one_are_turned_off_and_thresholds_and_other_rule
         hits_per_annotator=2,
         items_per_hit=5,
         checks_percent=50,
-        quality_rules=["gold: exclude", "gold.careful_percent: 25", "attention: hold"],
+        quality_rules=["too_fast: exclude", "too_fast.share_percent: 25", "attention: hold"],
     )
-    proposal = propose_fitting_rules_or_none(campaign, 60, {"gold": 3})
+    proposal = propose_fitting_rules_or_none(campaign, 60, {})
     assert proposal
-    assert proposal.quality_rules[:2] == ["gold.careful_percent: 25", "attention: hold"]
+    assert proposal.quality_rules[:2] == ["too_fast.share_percent: 25", "attention: hold"]
     assert {f"{name}: nothing" for name in RARE} <= {*proposal.quality_rules}
     assert "signs: nothing" not in proposal.quality_rules
     assert proposal.false_alarms == campaign.false_alarms
-    assert "“Signs of carelessness” can: after " in proposal.reason
+    assert "“Signs of carelessness” can: after " in " ".join(proposal.useful_rules)
+
+
+def test_rules_about_gold_stay_while_the_campaign_has_gold_and_the_reason_says_what_lets_them_flag_someone():
+    few_tasks = unsaved(hits_per_annotator=4, items_per_hit=5, checks_percent=50)
+    unfit = UnfitRules.unfit_rules_or_none(few_tasks, 60, {"gold": 3})
+    assert unfit
+    assert unfit.proposal
+    assert "gold: nothing" not in unfit.proposal.quality_rules
+    assert unfit.sentences_on_check_rules == [
+        "“Fails gold items” stays on: one person would have to fail 5 gold items, and meets about 2."
+    ]
+
+
+def test_with_gold_that_no_one_meets_often_enough_and_all_else_fitting_nothing_is_proposed():
+    campaign = unsaved(hits_per_annotator=100, items_per_hit=5, checks_percent=50)
+    unfit = UnfitRules.unfit_rules_or_none(campaign, 600, {"gold": 3})
+    assert unfit
+    assert (list(unfit.titles), unfit.proposal) == (["Fails gold items"], None)
 
 
 def test_false_alarms_rise_as_little_as_a_rule_needs_to_flag_anyone():
@@ -33,7 +51,7 @@ def test_false_alarms_rise_as_little_as_a_rule_needs_to_flag_anyone():
     proposal = propose_fitting_rules_or_none(campaign, 60, {})
     assert proposal
     assert proposal.false_alarms == 5
-    assert "False alarms rise from 1 to 5 per 1,000 careful people." in proposal.reason
+    assert proposal.false_alarms_sentence == "False alarms rise from 1 to 5 per 1,000 careful people."
 
 
 def test_with_one_small_task_no_rule_fits_and_with_much_work_none_is_unfit():
@@ -50,21 +68,26 @@ async def test_how_much_and_quality_name_such_rules_and_one_press_sets_what_fits
     campaign = await with_gold(engine, hits_per_annotator=2)
     for step in ("how-much", "quality"):
         page = await page_of(researcher, campaign, f"settings/{step}")
-        assert "rules for annotators cannot flag anyone with 2 tasks per person: Fails gold items" in page
-        assert "Save and use rules that fit" in page
+        assert "rules for annotators cannot flag anyone with 2 tasks per person." in page
+        assert "Turn off the 5 other rules that cannot flag anyone" in page
+        assert "“Fails gold items” stays on: one person would have to fail 5 gold items, and meets about 0.3." in page
     assert "cannot flag anyone in this campaign" in await page_of(researcher, campaign, "launch/confirm")
 
     address = f"/admin/campaigns/{campaign.slug}/settings/how-much"
     fields = {"hits_per_annotator": "3", "judgments_per_item": "4", "go": "fitting-rules"}
     reply = await researcher.post(address, data=fields)
-    assert reply.headers["location"] == f"{address}?done=rules"
+    assert reply.headers["location"] == f"{address}?done=fitting-rules"
     [(hits, lines)] = await fetch_rows(
         engine, "SELECT hits_per_annotator, quality_settings -> 'quality_rules' FROM campaigns"
     )
     assert hits == 3  # what was entered is saved, too
     assert "too_fast: nothing" in lines
-    for part in ("settings/how-much", "settings/quality", "launch/confirm"):
-        assert "cannot flag anyone" not in await page_of(researcher, campaign, part)
+    assert "gold: nothing" not in lines
+    for part in ("settings/how-much", "settings/quality"):
+        page = await page_of(researcher, campaign, part)
+        assert "1 rule for annotators cannot flag anyone with 3 tasks per person. Which rules Fails gold items." in page
+        assert "Turn off" not in page
+        assert "No rule can with so little work" not in page
     assert "Signs of carelessness: After" in await page_of(researcher, campaign, "launch/confirm")
 
 

@@ -10,6 +10,7 @@ from app.quality.rule_reach import (
     AnnotatorWorkload,
     expected_check_count_or_none,
     hint_on_failed_checks_that_rules_need,
+    propose_checks_percent_or_none,
     rule_reach_in_campaign,
     sentence_on_checks_met_by_one_person_or_empty,
     sentences_on_check_counts_and_failures_needed,
@@ -39,7 +40,8 @@ async def page_of(researcher, campaign, part):
 
 
 GOLD_CANNOT = (
-    "With 6 tasks per person, each person sees about 1 gold item; this rule needs 5 failures, so it cannot find anyone."
+    "With 6 tasks per person, each person sees about 0.9 gold items; this rule needs 5 failures, so it cannot find "
+    "anyone."
 )
 
 
@@ -55,7 +57,8 @@ async def test_checks_and_the_form_say_it_too(engine, researcher):
     assert GOLD_CANNOT in await page_of(researcher, campaign, "checks")
     form = await page_of(researcher, campaign, "settings/quality")
     assert "Rules flag a person after 5 failed gold items or 3 failed attention items at the earliest." in form
-    assert GOLD_CANNOT in form
+    assert "6 gold items; with 6 tasks per person an annotator meets about 0.9." in form
+    assert "about 1 gold item" not in form
 
 
 async def test_rules_for_other_campaigns_stand_apart(engine, researcher):
@@ -158,6 +161,23 @@ def test_the_list_of_items_says_how_many_checks_there_are_and_how_many_one_perso
             assert sentences_on_check_counts_and_failures_needed(unsaved(**settings), 60, counts) == sentences
 
 
+def test_the_proposed_share_of_tasks_promises_no_more_tasks_than_exist_and_lets_a_person_meet_all_checks_if_possible(
+    subtests,
+):
+    enough = "as many as a rule needs to flag someone who fails them all."
+    ceiling = "a share above 50 % is not possible."
+    for hits, items, gold, percent, reason in (
+        (None, 60, 3, 25, "In about 12 tasks, a person then meets about 3 of 3 checks."),
+        (None, 6000, 3, 10, "In about 30 tasks, a person then meets about 3 of 3 checks."),
+        (4, 60, 3, 50, f"With 4 tasks per person, a person then meets about 2 of 3 checks; {ceiling}"),
+        (20, 600, 8, 40, "With 20 tasks per person, a person then meets about 8 of 8 checks."),
+        (20, 600, 40, 25, f"With 20 tasks per person, a person then meets about 5 of 40 checks: {enough}"),
+    ):  # fmt: skip
+        with subtests.test(hits=hits, items=items, gold=gold):
+            campaign = unsaved(hits_per_annotator=hits, items_per_hit=5, repeat_items=True)
+            assert propose_checks_percent_or_none(campaign, items, {"gold": gold}) == (percent, reason)
+
+
 def test_a_check_fills_a_task_of_two_items_and_takes_the_place_of_one_of_three():
     sizes = [number_of_checks_per_hit(unsaved(items_per_hit=size)) for size in (2, 3, 5)]
     assert sizes == [2, 1, 1]
@@ -179,14 +199,11 @@ def test_enough_work_for_a_rule_leaves_no_reason_against_it():
     assert (without_checks.never_reason, without_checks.needs_more_work) == ("No task shows a gold item.", False)
 
 
-def test_the_hint_in_the_form_warns_of_too_few_tasks_a_person_and_of_nothing_while_no_task_has_a_check():
+def test_the_hint_in_the_form_names_the_failures_that_rules_need_and_nothing_if_no_rule_is_about_checks():
     rules = parse_all_rule_choices_by_name("watch", [])
-    beginning = "Rules flag a person after 5 failed gold items or 3 failed attention items at the earliest."
-    assert hint_on_failed_checks_that_rules_need(rules, None, 15.0, 2.0) == beginning
-    assert hint_on_failed_checks_that_rules_need(rules, 4, 0.0, 2.0) == beginning
-    few = hint_on_failed_checks_that_rules_need({"gold": rules["gold"]}, 4, 50.0, 2.0)
-    assert "With 4 tasks per person, each person sees about 2 gold items; this rule needs 5 failures" in few
-    assert hint_on_failed_checks_that_rules_need({}, 4, 50.0, 2.0) == ""
+    sentence = "Rules flag a person after 5 failed gold items or 3 failed attention items at the earliest."
+    assert hint_on_failed_checks_that_rules_need(rules, 2.0) == sentence
+    assert hint_on_failed_checks_that_rules_need({}, 2.0) == ""
 
 
 def test_agreement_on_labels_finds_anyone_who_differs_and_on_scores_who_answers_at_random():

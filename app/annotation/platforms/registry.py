@@ -39,6 +39,22 @@ def platforms_of_campaign(crowd_settings: Mapping[str, Any]) -> list[Platform]:
     return [platform for platform in platforms if platform]
 
 
+def platform_with_code_or_none(crowd_settings: Mapping[str, Any]) -> Platform | None:
+    """Return the platform of which a campaign has the completion code, so that people are recruited there; else None.
+
+    A code that the ways back of all platforms share says nothing about where people come from.
+    """
+    return next(
+        (
+            platform
+            for platform in platforms_of_campaign(crowd_settings)
+            if platform.completion_code_setting != Platform.completion_code_setting
+            and crowd_settings.get(platform.completion_code_setting)
+        ),
+        None,
+    )
+
+
 def platform_with_title(name: str, panel_title: str | None) -> Platform:
     """Return a platform as annotators read of it: one that a campaign describes has the campaign's title."""
     platform = PLATFORMS[name]

@@ -16,6 +16,7 @@ from app.annotation.onboarding import participant_lists
 from app.annotation.platforms.registry import (
     annotator_url_by_platform,
     open_link_url_of_campaign,
+    platform_with_code_or_none,
     platforms_of_campaign,
     platforms_offered_for_experiments,
 )
@@ -25,6 +26,7 @@ from app.campaigns.comparisons import ComparisonUnit
 from app.campaigns.conditions_check import load_note_on_blocks_or_empty
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.launch import load_sentence_on_own_priors_or_none
+from app.campaigns.open_link import platform_beside_open_link_or_none, store_closed_open_link_and_open_platforms
 from app.campaigns.pay import HourlyPay
 from app.campaigns.recordings_check import load_recording_notes
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
@@ -153,8 +155,14 @@ def render_confirmation_page(
     refusal: Refusal | None = None,
 ) -> HTMLResponse:
     context = {"campaign": campaign, "action": action, **(warnings or {})}
-    platforms = platforms_of_campaign(crowd_settings_of_campaign(campaign))
-    context |= {"platforms": platforms, "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH}
+    crowd_settings, server_url = crowd_settings_of_campaign(campaign), request_base_url(request)
+    context |= {
+        "platforms": platforms_of_campaign(crowd_settings),
+        "code_platform": platform_with_code_or_none(crowd_settings),
+        "open_link_platform": platform_beside_open_link_or_none(campaign),
+        "loopback_url": server_url if is_loopback_url(server_url) else None,
+        "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
+    }
     context |= {
         "fixed_rule": hints.describe_rule_fixed_by_launch(campaign),
         "goal": hints.goal_sentences_before_launch_or_empty(campaign),
@@ -191,6 +199,13 @@ async def submit_judgments_per_item(values: FormFields, connection: Transaction,
     )
     subpage = "/plan" if values.get("from") == "plan" else "/launch/confirm"
     return redirect_to(campaign_page_url(slug, subpage, notice="saved"))
+
+
+@router.post(CAMPAIGN_PATH + "/close-open-link")
+async def submit_closing_of_open_link(connection: Transaction, slug: str) -> Response:
+    """Close the open link, keep the links of platforms open, and show the page that launches the campaign again."""
+    await store_closed_open_link_and_open_platforms(connection, slug)
+    return redirect_to(campaign_page_url(slug, "/launch/confirm", notice="link-closed"))
 
 
 @router.post(CAMPAIGN_PATH + "/copy")

@@ -20,6 +20,7 @@ from app.campaigns import (
 from app.campaigns.comparisons import ComparisonUnit, form_values_with_judgments_for_comparisons_or_refuse
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field_or_none
 from app.campaigns.needs import name_of_need_of_settings
+from app.campaigns.open_link import store_closed_open_link_and_open_platforms
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.rule_fitting import store_fitting_rules
 from app.campaigns.settings import CampaignSettings
@@ -123,8 +124,10 @@ async def step_page(request: Request, connection: Transaction, slug: str, step: 
 async def show_totals_of_entered_step(request: Request, connection: Transaction, slug: str, step: str) -> HTMLResponse:
     """Show the totals of the campaign with the settings of a form that is being filled in, whose numbers the query has.
 
-    Raises `Invalid` (`settings_invalid`) if they cannot be saved.
+    The texts about checks and rules come with them. If the settings cannot be saved, the page has the problem of each
+    wrong field instead, with status 422.
     """
+    name = step_name_or_refuse(step)
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     unit = ComparisonUnit.comparison_unit_or_none(campaign, campaign.item_count)
     values = form_values_with_judgments_for_comparisons_or_refuse(dict(request.query_params), campaign, unit)
@@ -132,15 +135,18 @@ async def show_totals_of_entered_step(request: Request, connection: Transaction,
         lifecycle.unchecked_settings_with_deliverable_emails(campaign),
         campaign.status != "draft",
     )
+    merged = step_input.form_values_with_entered_step(stored_settings, name, values, is_launched=launched)
     try:
-        entered_settings = step_input.parse_settings_with_step_form(
-            stored_settings, step_name_or_refuse(step), values, is_launched=launched
-        )
+        entered_settings = form_input.parse_settings_form(merged)
     except ValidationError as error:
-        raise Invalid("These settings cannot be saved as they are.", code="settings_invalid") from error
+        chosen_need = None if launched else values.get(NEED_FIELD, name_of_need_of_settings(stored_settings))
+        messages = step_input.error_message_by_field_of_step(error, name, merged, chosen_need)
+        return render_page(request, "admin/_setup_problems.html", {"messages": messages}, status=422)
     changed = CampaignOnPage.from_columns(campaign.column_values_of_campaign() | entered_settings.model_dump())
-    context = {"campaign": changed, "totals": CampaignTotals.from_campaign(changed)}
-    return render_page(request, "admin/_setup_totals.html", context)
+    context = {"campaign": changed, "totals": CampaignTotals.from_campaign(changed), "is_entered": True}
+    return render_page(
+        request, "admin/_setup_totals.html", context | await load_item_notes_context(connection, changed, name)
+    )
 
 
 @router.post(CAMPAIGN_PATH + "/settings/{step}")
@@ -157,7 +163,11 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
     if values.get("go") == "fitting-rules":
         async with database.begin() as connection:
             await store_fitting_rules(connection, slug)
-        return redirect_to(f"{setup_rail.step_url(slug, name)}?done=rules")
+        return redirect_to(f"{setup_rail.step_url(slug, name)}?done=fitting-rules")
+    if values.get("go") == "close-open-link":
+        async with database.begin() as connection:
+            await store_closed_open_link_and_open_platforms(connection, slug)
+        return redirect_to(f"{setup_rail.step_url(slug, name)}?done=link-closed")
     next_step = setup_rail.neighbouring_step_or_none(name, 1) if values.get("go") == "next" else None
     return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done=saved")
 
