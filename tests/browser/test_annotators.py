@@ -63,7 +63,7 @@ async def test_the_table_with_all_its_columns_fits_a_small_laptop(
     await page.get_by_label("Reason").first.fill("Sets all to the middle.")
     await page.get_by_role("button", name="Exclude", exact=True).first.click()
     await page.goto(address)
-    for title in ("Time per task", "GBP per hour", "Agreement with others", "Reliability", "Bias", "Checks passed"):
+    for title in ("Time per task", "Pay per hour", "Agreement with others", "Reliability", "Bias", "Checks passed"):
         await expect(page.get_by_role("columnheader", name=title)).to_be_visible()
     await expect(page.get_by_role("row", name="A2")).to_contain_text("excluded")
     assert await page.locator(".scroll").evaluate("it => it.scrollWidth <= it.clientWidth")

@@ -186,7 +186,7 @@ async def test_pay_per_hour_waits_for_as_many_tasks_of_a_person_as_on_the_overvi
     assert ">30.00<" not in html
     assert "Empty for fewer than 10 tasks" in html
     one = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
-    assert "<dt>USD per hour</dt><dd>–</dd>" in one
+    assert "<dt>Pay per hour</dt><dd>–</dd>" in one
 
 
 async def test_annotators_who_left_before_answering_are_listed_only_if_asked_for(engine, researcher):
