@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from app.annotation.platforms.registry import PLATFORMS
+from app.campaigns.totals import steps_not_in_minutes_of_one_person
 from app.designs.campaign import Campaign
 
 
@@ -19,23 +20,35 @@ class PlatformMinimum:
 
 @dataclass(frozen=True)
 class HourlyPay:
-    """Pay per hour of the work that the settings expect."""
+    """Pay per hour of the work that the settings expect.
+
+    Attributes:
+        amount: Pay per hour of the whole study if its minutes are known, else of the tasks.
+        minimums: Least pay per hour of each platform.
+        uncounted_steps: Steps before the tasks whose time is left out, such as "consent".
+
+    """
 
     amount: float
     minimums: Sequence[PlatformMinimum]
+    uncounted_steps: Sequence[str]
 
     @classmethod
     def from_campaign(cls, campaign: Campaign) -> Self | None:
         """Return the pay per hour; None if the pay of a task or its minutes are unknown."""
-        if not campaign.pay_per_hit or not campaign.minutes_per_hit:
+        pay, tasks = campaign.pay_per_hit, campaign.hits_per_annotator
+        if pay and tasks and campaign.recruiting_minutes:
+            amount = pay * tasks * 60 / campaign.recruiting_minutes
+        elif pay and campaign.minutes_per_hit:
+            amount = pay * 60 / campaign.minutes_per_hit
+        else:
             return None
-        amount = campaign.pay_per_hit * 60 / campaign.minutes_per_hit
         minimums = [
             PlatformMinimum(platform.title, minimum, round(amount, 2) >= minimum)
             for platform in PLATFORMS.values()
             if (minimum := platform.minimum_hourly_pay.get(campaign.currency)) is not None
         ]
-        return cls(amount, minimums)
+        return cls(amount, minimums, steps_not_in_minutes_of_one_person(campaign))
 
 
 def minimum_hourly_pay_by_platform_and_currency() -> dict[str, dict[str, float]]:

@@ -1,5 +1,6 @@
 """Totals of a campaign: items, judgments, tasks, hours, money and people, as far as the settings say. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Self
@@ -27,6 +28,7 @@ class PeopleNeeded:
         tasks: Tasks of one person.
         minutes: Whole minutes of one person; None if unknown.
         reward: Pay of one person in the campaign's currency; None if unknown.
+        uncounted_steps: Steps before the tasks that the minutes leave out, such as "consent".
 
     """
 
@@ -35,6 +37,7 @@ class PeopleNeeded:
     tasks: int
     minutes: int | None
     reward: float | None
+    uncounted_steps: Sequence[str]
 
     @property
     def range_text(self) -> str:
@@ -55,7 +58,8 @@ class PeopleNeeded:
         if no_repeats and judgments_per_person < items:
             at_most = max(at_least, most_people_without_repeats(judgments, judgments_per_person, campaign))
         pay = campaign.pay_per_hit
-        return cls(at_least, at_most, limit, minutes_of_one_person_or_none(campaign), pay * limit if pay else None)
+        minutes, reward = minutes_of_one_person_or_none(campaign), pay * limit if pay else None
+        return cls(at_least, at_most, limit, minutes, reward, steps_not_in_minutes_of_one_person(campaign))
 
 
 @dataclass(frozen=True)
@@ -202,3 +206,11 @@ def minutes_of_one_person_or_none(campaign: Campaign) -> int | None:
     if campaign.recruiting_minutes:
         return campaign.recruiting_minutes
     return max(1, ceil(minutes * limit)) if minutes and limit else None
+
+
+def steps_not_in_minutes_of_one_person(campaign: Campaign) -> list[str]:
+    """Return the steps before the tasks that the minutes of one person leave out; none if the study states its own."""
+    if campaign.recruiting_minutes:
+        return []
+    steps = {"consent": campaign.consent, "questions": campaign.questions, "training": campaign.training}
+    return [name for name, content in steps.items() if content]

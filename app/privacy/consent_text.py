@@ -9,6 +9,7 @@ from app.designs.campaign import Campaign
 
 BLANK_PATTERN = re.compile(r"\[[^\]\n]{1,80}\](?!\()")  # a blank of the template, but no link
 DAYS_PATTERN = re.compile(r"\b(\d{1,5})\s+days?\b", re.IGNORECASE)
+PAY_LINE_PATTERN = re.compile(r"^- \*\*Pay:\*\* (.+)\.$", re.MULTILINE)  # of a text made by `draft_consent_text`
 UNKNOWN = "[{}]"
 NO_FIXED_END = "no fixed end"
 STORED_PHRASE = (
@@ -173,6 +174,12 @@ def consent_warnings(campaign: Campaign, max_days: int | None = None) -> list[st
         for what, value in {"contact": facts.contact, "ethics approval": facts.ethics_approval}.items()
         if value and value not in consent
     ]
+    pay_line = PAY_LINE_PATTERN.search(consent)
+    if facts.pay and pay_line and facts.pay not in pay_line[1] and not BLANK_PATTERN.search(pay_line[1]):
+        warnings.append(
+            f"The consent text says “{pay_line[1]}”, but the settings pay {facts.pay}. Write the text from the settings"
+            " again."
+        )
     return warnings + retention_contradictions(facts, consent, max_days)
 
 

@@ -71,7 +71,8 @@ function showProblems(settings, problems) {
 
 /** Show the pay per hour for what is entered, beside the least that platforms allow. */
 function followPay(settings, rate) {
-  const { pay_per_hit: pay, minutes_per_hit: minutes, currency } = settings.elements;
+  const { pay_per_hit: pay, minutes_per_hit: minutes, recruiting_minutes: studyMinutes, currency } = settings.elements;
+  const tasks = Number(rate.dataset.tasks);
   const minimums = Object.entries(JSON.parse(rate.dataset.minimums));
   const line = (text, isProblem) => {
     const paragraph = document.createElement("p");
@@ -80,7 +81,8 @@ function followPay(settings, rate) {
     return paragraph;
   };
   settings.addEventListener("input", () => {
-    const hourly = (pay.valueAsNumber * 60) / minutes.valueAsNumber;
+    const ofStudy = tasks && studyMinutes?.valueAsNumber;
+    const hourly = (pay.valueAsNumber * 60) / (ofStudy ? ofStudy / tasks : minutes.valueAsNumber);
     const money = (amount) => amount.toLocaleString("en", { style: "currency", currency: currency.value });
     rate.hidden = !(hourly > 0 && Number.isFinite(hourly));
     if (rate.hidden) return;

@@ -31,6 +31,20 @@ def test_without_minutes_or_in_another_currency_nothing_is_compared():
     assert hourly(pay_per_hit=1, currency="SEK", minutes_per_hit=1).minimums == []
 
 
+def test_the_minutes_of_the_whole_study_count_for_the_pay_per_hour_and_else_what_they_leave_out_is_named():
+    tasks = {"pay_per_hit": 0.5, "currency": "GBP", "minutes_per_hit": 3, "hits_per_annotator": 4, "consent": "Agree?"}
+    left_out, whole = hourly(**tasks), hourly(**tasks, recruiting_minutes=20)
+    assert (left_out.amount, left_out.uncounted_steps) == (10, ["consent"])
+    assert (whole.amount, whole.uncounted_steps) == (6, [])
+
+
+async def test_the_launch_says_which_steps_the_minutes_of_one_person_leave_out(engine, researcher):
+    campaign = await create_draft(engine, minutes_per_hit=3, hits_per_annotator=4, consent="Agree?")
+    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(60)))
+    address = f"/admin/campaigns/{campaign.slug}/launch/confirm"
+    assert "The time for consent is not included." in (await researcher.get(address)).text
+
+
 async def test_annotators_read_the_amount_or_the_researchers_own_words(engine, client):
     campaign = await create_running_campaign(engine, pay_per_hit=0.25, currency="GBP", minutes_per_hit=1.5)
     page = (await client.get(f"/link/{campaign.link_key}")).text

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from app.campaigns.lifecycle import campaign_of_unsaved_settings
+from app.campaigns.settings import CampaignSettings
 from app.privacy.consent_text import StudyFacts, consent_warnings, draft_consent_text
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_value
 
@@ -111,3 +113,18 @@ async def test_the_launch_page_warns_and_the_step_writes_a_text_from_what_is_ent
     assert "device): no fixed end" in text
     consent = await fetch_value(engine, "SELECT visit_settings ->> 'consent' FROM campaigns")
     assert consent == "Write to [contact]."
+
+
+def test_a_pay_that_changed_since_the_text_was_written_is_named():
+    study = {"name": "Verbs", "question": "How?", "currency": "GBP", "pay_per_hit": 0.5}
+    written = draft_consent_text(
+        StudyFacts.from_campaign(campaign_of_unsaved_settings(CampaignSettings.model_validate(study)))
+    )
+
+    def warnings_with_pay(amount: float) -> str:
+        settings = CampaignSettings.model_validate(study | {"pay_per_hit": amount, "consent": written})
+        return " ".join(consent_warnings(campaign_of_unsaved_settings(settings)))
+
+    changed = "The consent text says “0.5 GBP a task”, but the settings pay 0.75 GBP a task."
+    assert changed in warnings_with_pay(0.75)
+    assert "the settings pay" not in warnings_with_pay(0.5)

@@ -5,6 +5,7 @@ import { fetchPart } from "../parts.js";
 import { button, element, writeText } from "./elements.js";
 
 const PREVIEW_DELAY_MS = 400;
+const PAY_FIELDS = ["pay_per_hit", "pay", "currency", "minutes_per_hit"];
 
 const field = document.querySelector("textarea#consent");
 if (field) {
@@ -15,6 +16,7 @@ if (field) {
 function drawTemplate(text) {
   const news = element("p");
   news.setAttribute("role", "status");
+  let hasWritten = false;
   const write = async () => {
     const former = text.value;
     const response = await postForm("../try/consent-text", new URLSearchParams(new FormData(text.form)));
@@ -31,6 +33,11 @@ function drawTemplate(text) {
       days.addEventListener("click", openFoldOfTarget);
       news.append("It says “no fixed end”: no time limit is set for personal data, which an ethics board may refuse. ", days, ". ");
     }
+    if (isPayMissing(text.form)) {
+      const pay = element("a", { href: "#pay_per_hit", textContent: "Fill in Pay first" });
+      news.append(pay, ", then write the text again. ");
+    }
+    hasWritten = true;
     if (!former.trim()) return;
     news.append(button("Undo", () => {
       writeText(text, former);
@@ -38,8 +45,18 @@ function drawTemplate(text) {
       text.focus();
     }));
   };
+  text.form.addEventListener("input", ({ target }) => {
+    if (!hasWritten || !PAY_FIELDS.includes(target.name)) return;
+    hasWritten = false;
+    news.replaceChildren("The pay or the time has changed since. ", button("Write the text again", write));
+  });
   const hint = element("p", { className: "aside", textContent: "It uses your entries: the ones above, how long data is kept, the time and the pay." });
   return element("div", { className: "editor" }, element("p", {}, button("Write a text from the settings", write, { className: "" })), hint, news);
+}
+
+/** Return whether the form has neither an amount nor own words for the pay. */
+function isPayMissing({ elements }) {
+  return !["pay_per_hit", "pay"].some((name) => elements[name]?.value.trim());
 }
 
 /** Open the fold that has the target of a link, so that the browser can go there. */
