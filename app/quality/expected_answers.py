@@ -310,4 +310,6 @@ def unreadable_expectation_error(text: str, reason: str) -> Invalid:
 
 def unreadable_tolerance_error(text: str, reason: str) -> Invalid:
     """Return the refusal of a cell with a tolerance."""
-    return Invalid(f"“{shorten_echo(text)}” cannot be a tolerance: {reason}.", code="expected_unreadable")
+    return Invalid(
+        f"“{shorten_echo(text)}” cannot be a tolerance: {reason}.", code="expected_unreadable", column="tolerance"
+    )
