@@ -132,7 +132,7 @@ async def turn_item_into_check_and_remove_it(
     try:
         expected_json = expected_answers_json_or_refuse(kind, check.cells, designs)
     except Invalid as problem:
-        message = f"{shorten_echo(item_id)}: {problem}"
+        message = f"Item {shorten_echo(item_id)}: {problem}"
         raise Invalid(message, code=problem.code, **problem.details, item=shorten_echo(item_id)) from None
     row = await (load_item_row_or_refuse if keeps_item else delete_item_row_and_return_it)(
         connection, campaign, item_id

@@ -254,9 +254,19 @@ def format_number_without_rounding(number: float) -> str:
 
 
 def parse_expected_answer_of_labels(design: Design, text: str, tolerance: float | None) -> ExpectedAnswer:
-    """Parse one label, which may contain the separator, or several labels."""
-    labels = [text] if text in design.classes else [label.strip() for label in text.split(LABEL_SEPARATOR)]
-    return ExpectedAnswer(labels=tuple(filter(None, labels)) or (text,), tolerance=tolerance)
+    """Parse one label, which may contain the separator, or several labels. Upper and lower case need not agree."""
+    whole = label_in_case_of_design(design, text)
+    labels = [text] if whole in design.classes else [label.strip() for label in text.split(LABEL_SEPARATOR)]
+    named = tuple(label_in_case_of_design(design, label) for label in labels if label)
+    return ExpectedAnswer(labels=named or (text,), tolerance=tolerance)
+
+
+def label_in_case_of_design(design: Design, text: str) -> str:
+    """Return the design's label that differs from a text in upper and lower case at most; the text if not just one."""
+    if text in design.classes:
+        return text
+    alike = [label for label in design.classes if label.casefold() == text.casefold()]
+    return alike[0] if len(alike) == 1 else text
 
 
 def parse_expected_answer_of_value(text: str, tolerance: float | None) -> ExpectedAnswer:
@@ -300,4 +310,6 @@ def unreadable_expectation_error(text: str, reason: str) -> Invalid:
 
 def unreadable_tolerance_error(text: str, reason: str) -> Invalid:
     """Return the refusal of a cell with a tolerance."""
-    return Invalid(f"“{shorten_echo(text)}” cannot be a tolerance: {reason}.", code="expected_unreadable")
+    return Invalid(
+        f"“{shorten_echo(text)}” cannot be a tolerance: {reason}.", code="expected_unreadable", column="tolerance"
+    )

@@ -81,6 +81,30 @@ async def test_gold_items_are_filled_in_as_cards_with_the_labels_of_the_design(
     assert await fetch_rows(served, checks) == [("Send it, now!", {"labels": ["rude"]})]
 
 
+async def test_chosen_items_become_gold_by_ticking_the_labels_of_the_design(
+    served: Any, visit: Any, origin: str, cookie: Any
+) -> None:
+    settings = {"design": "categories", "design_settings": {"labels": ["rude", "Very polite"]}}
+    campaign = await create_draft(served, **settings)
+    await import_items(served, campaign, VERBS)
+    page = (await visit()).page
+    await page.context.add_cookies([cookie])
+    await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/items")
+    await page.get_by_label("Tick v2", exact=True).check()
+    await page.get_by_role("button", name="Use as gold").click()
+    await page.get_by_role("button", name="Use as gold").click()
+    answers = page.get_by_role("group", name="Expected answer of v2")
+    await expect(answers.get_by_label("rude")).to_be_focused()  # one answer is needed
+    await answers.get_by_label("Very polite").check()
+    async for width in each_width(page, 1280, 390):
+        assert await violations(page) == "", width
+        assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+    await page.get_by_role("button", name="Use as gold").click()
+    await expect(page.get_by_text("Marked as checks")).to_be_in_viewport()
+    checks = f"SELECT external_id, expected FROM check_items WHERE campaign_id = {campaign.id}"
+    assert await fetch_rows(served, checks) == [("v2", {"labels": ["Very polite"]})]
+
+
 @pytest.mark.parametrize(("language", "wide"), [("de", 1280), ("ar", 320)])
 async def test_after_a_gold_item_people_read_what_was_expected_in_their_language(
     served: Any, visit: Any, origin: str, *, language: str, wide: int

@@ -110,8 +110,11 @@ async def test_several_items_become_checks_at_once_all_or_none(researcher, engin
     several = {"action": "attention", "item": ["v0", "v3"], "expected": ["100", "x"], "tolerance": ["", "5"]}
     refused = await researcher.post(address, data=several)
     assert refused.status_code == 422
-    assert "v3: " in refused.text
+    assert "Item v3: " in refused.text
+    assert re.findall(r'aria-label="Expected answer of (v.)"[^>]* aria-invalid="true"', refused.text) == ["v3"]
     assert len(await items_of(engine)) == 4
+    refused = await researcher.post(address, data=several | {"expected": ["100", "0"], "tolerance": ["", "much"]})
+    assert re.findall(r'aria-label="(\w+) of (v.)"[^>]* aria-invalid="true"', refused.text) == [("Tolerance", "v3")]
     done = await researcher.post(address, data=several | {"expected": ["100", "0"]})
     assert done.status_code == 303, done.text
     assert await fetch_rows(engine, "SELECT external_id, kind FROM check_items ORDER BY number") == [

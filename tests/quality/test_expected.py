@@ -139,6 +139,13 @@ def test_cells_of_a_table_say_what_is_expected(subtests):
         (Magnitude(), "150", "1", ExpectedAnswer(value=150, tolerance=1)),
         (Categories(labels=("a | b", "a", "b")), "a | b", "", ExpectedAnswer(labels=("a | b",))),
         (Categories(labels=("a", "b", "c")), "a | b", "", ExpectedAnswer(labels=("a", "b"))),
+        (
+            Categories(labels=("Very polite", "rude")),
+            " very POLITE |Rude",
+            "",
+            ExpectedAnswer(labels=("Very polite", "rude")),
+        ),
+        (Categories(labels=("us", "US")), "US", "", ExpectedAnswer(labels=("US",))),
         (Ordinal(), "agree", "1", ExpectedAnswer(labels=("agree",), tolerance=1)),
         (Pairwise(), "1", "", ExpectedAnswer(place=1)),
         (Slider(), "  ", "5", None),

@@ -237,9 +237,18 @@ async def chosen_items_form_response(
     allow_https_media_if_campaign_does(request, campaign)
     context |= {
         "design": campaign.design,
+        "wrong_item": next((row.external_id for row in rows if is_item_of_refusal(row.external_id, refusal)), None),
+        "expected_answer_inputs": expected_answer_inputs_of_criteria(
+            unchecked_settings_with_deliverable_emails(campaign)
+        ),
         "criteria": [expectation_column_names(name) for name in campaign.criterion_names or [""]],
     }
     return render_page(request, "admin/items_chosen.html", context, status=refusal.status if refusal else 200)
+
+
+def is_item_of_refusal(item_id: str, refusal: Refusal | None) -> bool:
+    """Return whether a refusal is about this item; it names the beginning of a long id."""
+    return refusal is not None and refusal.details.get("item") == shorten_echo(item_id)
 
 
 @router.post(CAMPAIGN_PATH + "/items/checks")

@@ -2,14 +2,13 @@
 // for each row of the table in the text field. The text field keeps the only copy of the table. A table with other
 // columns, or none yet readable, is edited as text.
 
+import { chosenLabels, drawLabelBoxes, drawSlider, MAX_LABEL_BOXES } from "./answer_controls.js";
 import { button, element, labelled, redrawWhenRestored, showEditor, signButton, writeText } from "./elements.js";
 import { formatTable, parseTable } from "./table.js";
 
 const answerKinds = JSON.parse(document.querySelector("#expected-answer-inputs")?.textContent ?? "[]");
 const answerColumns = answerKinds.flatMap(({ criterion }) =>
   [`expected ${criterion}`.trim(), `tolerance ${criterion}`.trim()]);
-const LABEL_SEPARATOR = " | ";
-const MAX_LABEL_BOXES = 12;                                                    // more are suggested while one types
 const SET = { column: "set", label: "Task (optional)", placeholder: "same name: shown together" };
 const ID = { column: "id", label: "Id (optional)", placeholder: "the next free number" };
 const EDITORS = {
@@ -40,14 +39,6 @@ function formatItems(items, allColumns) {
   const used = allColumns.filter((column) =>
     column === "text" || column.startsWith("expected") || items.some((item) => item[column]?.trim()));
   return formatTable(used, items.map((item) => used.map((column) => item[column] ?? "")));
-}
-
-/** Return the labels that an expected answer names; undefined if it names something else, such as #2. */
-function chosenLabels(labels, expected) {
-  if (labels.some((label) => label.includes("|"))) return undefined;
-  const named = expected.split("|").map((part) => part.trim()).filter(Boolean);
-  const isLabel = (part) => labels.includes(part);
-  return named.every(isLabel) ? named : undefined;
 }
 
 function editExpectedAnswers(text, { noun, last, beyond }) {
@@ -162,7 +153,7 @@ function editExpectedAnswers(text, { noun, last, beyond }) {
     const controls = [];
     if (chosen) {
       answer.hidden = true;
-      controls.push(drawLabelBoxes(title, labels, chosen, answer), answer);
+      controls.push(drawLabelBoxes(title, labels, chosen, answer, () => readCards(answer)), answer);
     } else {
       controls.push(labelled(title, answer));
     }
@@ -170,7 +161,7 @@ function editExpectedAnswers(text, { noun, last, beyond }) {
       answer.setAttribute("list", id);
       controls.push(element("datalist", { id }, ...labels.map((value) => element("option", { value }))));
     } else if (range) {
-      controls.push(drawSlider(title, range, ends, answer));
+      controls.push(drawSlider(title, range, ends, answer, () => readCards(answer)));
     }
     if (defaultTolerance || item[tolerance]) controls.push(drawTolerance(tolerance, item, defaultTolerance, `${id}-tolerance`));
     return element("div", { className: "question-facts" }, ...controls);
@@ -182,31 +173,6 @@ function editExpectedAnswers(text, { noun, last, beyond }) {
     field.setAttribute("aria-describedby", id);
     return element("div", {}, labelled("Tolerance (optional)", field),
       element("p", { className: "aside", id, textContent: beyond }));
-  }
-
-  /** Return a box for each label: one answer or several are expected. */
-  function drawLabelBoxes(title, labels, chosen, answer) {
-    const boxes = labels.map((value) => element("input", { type: "checkbox", value, checked: chosen.includes(value) }));
-    for (const box of boxes) {
-      box.addEventListener("change", () => {
-        answer.value = boxes.filter(({ checked }) => checked).map(({ value }) => value).join(LABEL_SEPARATOR);
-        readCards(answer);
-      });
-    }
-    return element("fieldset", { className: "label-boxes" }, element("legend", { textContent: title }),
-      ...boxes.map((box) => element("label", {}, box, ` ${box.value}`)));
-  }
-
-  /** Return the slider of the scale, with the labels of its ends as annotators see them. */
-  function drawSlider(title, [min, max], ends, answer) {
-    const slider = element("input", { type: "range", min, max, value: answer.value || "50" });
-    slider.setAttribute("aria-label", title);
-    const showWhetherSet = () => slider.classList.toggle("unset", !answer.value.trim());
-    slider.addEventListener("input", () => { answer.value = slider.value; readCards(answer); showWhetherSet(); });
-    answer.addEventListener("input", () => { slider.value = answer.value; showWhetherSet(); });
-    showWhetherSet();
-    const [low, high] = ends.map((textContent) => element("span", { textContent, dir: "auto" }));
-    return element("div", { className: "practice-scale" }, slider, element("p", { className: "aside" }, low, high));
   }
 
   /** Return a control for a cell of the table, which is written back at each key. */
