@@ -243,7 +243,7 @@ async def test_settings_of_a_launched_campaign_that_change_meaning_can_be_read_a
     asked = set[str]()
     for step in form_sections.STEPS_IN_ORDER[:-2]:
         page = (await researcher.get(f"{address}/settings/{step}")).text
-        assert "The launch fixed the settings with a lock" in page
+        assert "Settings with a lock can no longer be changed" in page
         asked |= set(re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', page.partition("</nav>")[2]))
     asked |= {"alert_emails", "alert_webhook", "alert_quiet_minutes", "tags"}
     assert asked == {"csrf", "step", "version", *SETTINGS_EDITABLE_AFTER_LAUNCH}
