@@ -28,7 +28,7 @@ async def test_a_process_opens_as_many_connections_as_the_documentation_says(app
     engines = (state.database, state.serving_database, state.reading_database)
     more = sum(engine.pool.size() for engine in engines) - state.settings.pool_size
     operators = (ROOT / "docs/operators/scaling.md").read_text()
-    assert re.findall(r"half of them kept for annotators, and (\d+) more", operators) == [str(more)]
+    assert re.findall(r"half of them reserved for annotators, plus (\d+):", operators) == [str(more)]
     assert f"Each process opens {more} more." in (Settings.model_fields["pool_size"].description or "")
 
 

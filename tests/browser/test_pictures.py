@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import SUBMIT, bounding_box, open_hit, press_submit, score_all, violations
+from tests.browser.acts import SUBMIT, open_hit, press_submit, score_all, violations
 from tests.browser.test_content import files as files  # noqa: PLC0414  (a fixture)
 from tests.media.files import png
 
@@ -24,11 +24,16 @@ async def open_pictures(files: Any, visit: Any, design: str, width: int, height:
     return campaign, page
 
 
-async def columns(page: Page) -> int:
-    """Return how many images have a left edge of their own."""
-    images = page.locator(".hit .content img")
-    await expect(images).to_have_count(5)
-    return len({round((await bounding_box(image))["x"]) for image in await images.all()})
+async def expect_columns(page: Page, count: int) -> None:
+    """Wait until the five images have so many left edges: after a resize the layout may come later."""
+    await page.wait_for_function(
+        """count => {
+            const images = [...document.querySelectorAll(".hit .content img")]
+            const edges = new Set(images.map(image => Math.round(image.getBoundingClientRect().x)))
+            return images.length === 5 && edges.size === count
+        }""",
+        arg=count,
+    )
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -36,14 +41,14 @@ async def test_images_share_lines_from_700_pixels_on_and_the_button_stays_in_sig
     files: Any, visit: Any, design: str
 ) -> None:
     _, page = await open_pictures(files, visit, design, 1280, 600)
-    assert await columns(page) == 3
+    await expect_columns(page, 3)
     for place in (0, 1):
         await page.evaluate("share => scrollTo(0, share * document.body.scrollHeight / 2)", place)
         await expect(page.locator(SUBMIT)).to_be_in_viewport(ratio=1)
     await page.set_viewport_size({"width": 720, "height": 900})
-    assert await columns(page) == 2
+    await expect_columns(page, 2)
     await page.set_viewport_size({"width": 390, "height": 844})
-    assert await columns(page) == 1
+    await expect_columns(page, 1)
     assert await page.evaluate("document.documentElement.scrollWidth") == 390
 
 

@@ -365,7 +365,7 @@ async def test_a_study_that_another_campaign_of_the_workspace_reads_is_refused(e
     with pytest.raises(Conflict) as refused:
         await set_review(second, of="study-2 study-1")
     assert refused.value.code == "study_taken"
-    assert "study study-1 already" in refused.value.message
+    assert "Another campaign already reads the study study-1" in refused.value.message
     await set_review(second, of="study-2")
     await set_review(study, of="study-1")  # which stays
 

@@ -206,7 +206,7 @@ async def await_reply_or_refuse_old_token(connection: Driver, token: WorkerToken
 
 def token_expired_error() -> Gone:
     return Gone(
-        "This page was open for too long. Answers you submitted are safe. Open the task's link again to go on.",
+        "This page was open for too long. Answers you submitted are safe. Open the study's link again to go on.",
         code="token_expired",
     )
 
@@ -257,7 +257,7 @@ class WorkerTokens:
             arrived_at = UNIX_EPOCH + arrival_microseconds[0] * MICROSECOND if arrival_microseconds else None
         except (BadSignature, ValueError, TypeError, OverflowError) as problem:
             raise Invalid(
-                "This page's link is damaged. Answers you submitted are safe. Open the task's link again to go on.",
+                "This page's link is damaged. Answers you submitted are safe. Open the study's link again to go on.",
                 code="token_invalid",
             ) from problem
         return WorkerToken(AssignmentId(campaign_id, assignment_id, arrived_at), issued_at)
