@@ -56,6 +56,8 @@ def list_tests_of_registry(registry: Registry, texts_by_path: Mapping[str, str])
 
 def uses_whole_registry(text: str, registry: Registry) -> bool:
     """Return whether a module imports the registry, and does more with it than to look up entries: `DESIGNS["x"]`."""
+    if not any(imported.rpartition(".")[2] in text for imported in registry.imports):  # most modules, without parsing
+        return False
     names = {imported.rpartition(".")[2] for imported in imported_names(text).intersection(registry.imports)}
     nodes = list(ast.walk(ast.parse(text)))
     looked_up = {id(node.value) for node in nodes if isinstance(node, ast.Subscript)}

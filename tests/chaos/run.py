@@ -34,7 +34,7 @@ TABS = 20
 NAMES_PER_CAMPAIGN = 9  # fewer than tabs, so that some people have several
 LAUNCHES_AT_ONCE = 3
 ROUND_SECONDS = 90
-# Faults of 1 of 500 answers may need so many, which a busy machine does not store in two minutes.
+# A deliberate fault of 1 of 500 answers may need so many, which a busy machine does not store in two minutes.
 MIN_ANSWERS, MAX_SECONDS_FOR_ANSWERS = 600, 900
 
 
@@ -43,7 +43,8 @@ class Plan:
     """Length, seed and faults of a run.
 
     Attributes:
-        seconds: Until then rounds begin, from the time when the servers answer, and longer if too few answers came.
+        seconds: Until then rounds begin, from the time when the servers answer; longer if a deliberate fault is looked
+            for and too few answers came.
         seed: Of all draws of the run; what the machine does in between is not repeated.
         fault: A deliberate fault of the product by its name in `server`, or "".
         injects: Whether faults of the machine are injected.
@@ -108,8 +109,9 @@ async def run_chaos(plan: Plan) -> Report:
 
 
 def needs_more_rounds(report: Report, seconds: float) -> bool:
-    """Return whether the time is not over, or too few answers were stored in it."""
-    return seconds < report.plan.seconds or (report.acknowledged < MIN_ANSWERS and seconds < MAX_SECONDS_FOR_ANSWERS)
+    """Return whether the time is not over, or too few answers were stored to find a deliberate fault."""
+    has_too_few_answers = bool(report.plan.fault) and report.acknowledged < MIN_ANSWERS
+    return seconds < report.plan.seconds or (has_too_few_answers and seconds < MAX_SECONDS_FOR_ANSWERS)
 
 
 @dataclass(frozen=True)
