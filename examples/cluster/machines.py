@@ -134,6 +134,8 @@ class Machine:
             for process in self._running.values():
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(0.1)
+        for process in self._running.values():  # also of those that ended before they were waited for
+            process.wait(10)
         self._running.clear()
 
     def remove(self) -> None:
