@@ -8,14 +8,13 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-import asyncpg
 import numpy as np
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import open_snapshot
-from app.database.session import create_engine
+from app.database.session import DATABASE_ERRORS, create_engine
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.record.campaign import load_campaign_by_slug_or_refuse
@@ -55,7 +54,7 @@ FIND_LOGGED_POSTERIORS = text("""
 EMPTY_LOG = text("TRUNCATE chaos_posteriors")
 
 # Of a database that is away for a while.
-PASSING_PROBLEMS = (OSError, SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError)
+PASSING_PROBLEMS = (SQLAlchemyError, *DATABASE_ERRORS)
 
 ItemState = tuple[int, bytes]
 """An item and the bits of its posterior."""
