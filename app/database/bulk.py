@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any, TypeVar
 
+import asyncpg
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Column, Executable, Table, text
@@ -37,7 +38,7 @@ async def insert_rows_by_copy(
     Pass JSON as text. Identity columns take the values given, so get them from `reserve_next_ids_of_column`.
     """
     driver = await begin_transaction_returning_driver(connection)
-    async with closing_connection_on_timeout(driver):
+    async with ending_failed_copy(driver):
         await driver.copy_records_to_table(table.name, records=rows, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
 
@@ -48,7 +49,7 @@ async def insert_text_lines_by_copy(
     driver = await begin_transaction_returning_driver(connection)
     # Closed at once: the driver leaves it in a cycle of references, so that the lines of many calls would be kept.
     with BytesIO("".join(lines).encode()) as source:
-        async with closing_connection_on_timeout(driver):
+        async with ending_failed_copy(driver):
             await driver.copy_to_table(table.name, source=source, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
 
@@ -91,7 +92,7 @@ async def insert_number_arrays_as_rows_by_copy(
             rows[name] = encode_float8_arrays(values)
     names = list(columns)
     with BytesIO(COPY_HEAD + rows.tobytes() + COPY_END) as source:
-        async with closing_connection_on_timeout(driver):
+        async with ending_failed_copy(driver):
             await driver.copy_to_table(
                 table.name, source=source, columns=names, format="binary", timeout=COPY_TIMEOUT_SECONDS
             )
@@ -122,7 +123,7 @@ async def fetch_array_by_column_on_driver(
     """
     received = bytearray()
     loop = asyncio.get_running_loop()
-    async with closing_connection_on_timeout(driver), asyncio.timeout(COPY_SILENCE_SECONDS) as limit:
+    async with ending_failed_copy(driver), asyncio.timeout(COPY_SILENCE_SECONDS) as limit:
 
         async def receive(data: bytes) -> None:
             received.extend(data)
@@ -162,13 +163,23 @@ def encode_float8_arrays(values: NumberColumn) -> NumberColumn:
 
 
 @asynccontextmanager
-async def closing_connection_on_timeout(driver: Driver) -> AsyncIterator[None]:
-    """Close the connection if a COPY was cancelled or timed out: it may never confirm that it stopped."""
+async def ending_failed_copy(driver: Driver) -> AsyncIterator[None]:
+    """Close the connection if a COPY was cancelled or timed out: it may never confirm that it stopped.
+
+    Raises:
+        asyncpg.InterfaceError: The connection was lost, and uvloop noticed it before the driver.
+
+    """
     try:
         yield
     except (TimeoutError, asyncio.CancelledError):
         await close_connection_cancelling_statement(driver)
         raise
+    except RuntimeError as problem:
+        await asyncio.sleep(0)  # now the driver is told
+        if not driver.is_closed():
+            raise
+        raise asyncpg.InterfaceError("The connection was lost during a COPY.") from problem
 
 
 async def begin_transaction_returning_driver(connection: AsyncConnection) -> Driver:

@@ -22,15 +22,12 @@ from app.planning import forecast
 from app.planning.campaign_forecast import CampaignForecast
 from app.planning.forecast import ForecastRequest, ForecastRunner
 from app.planning.participation import MAX_ANNOTATORS_INPUT
+from app.simulation.annotators import POPULATION_TITLES
 
 router = researcher_router("/admin/campaigns/{slug}")
 
 
 MAX_CONCURRENT_ANNOTATORS = 1_000
-CROWD_NAMES_BY_POPULATION = {
-    "mlqe-et-en": "people who rated Estonian–English translations",
-    "mlqe-ro-en": "people who rated Romanian–English translations",
-}
 
 
 @router.get("/plan")
@@ -113,7 +110,7 @@ async def show_forecast(
 
 def crowd_names_by_form_value(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
     """Return the crowds that the form of a forecast offers: their names, by the value that the form sends."""
-    return CROWD_NAMES_BY_POPULATION | {
+    return POPULATION_TITLES | {
         other.slug: other.name for other in campaigns if other.status != "draft" and other.slug != slug
     }
 

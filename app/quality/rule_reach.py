@@ -340,4 +340,5 @@ def reason_one_person_meets_too_few_checks_or_empty(
     if is_possible and bdtrc(requirement.count - 1, workload.max_hits, check_share) >= MIN_REACH_PROBABILITY:
         return ""
     hits, met = pluralize(workload.max_hits, "task"), number_of_checks_one_person_meets_text(workload, kind)
-    return f"With {hits} per person, each person sees {met} {kind} items; {requirement_text}"
+    items = f"{kind} item" if met.endswith(" 1") else f"{kind} items"
+    return f"With {hits} per person, each person sees {met} {items}; {requirement_text}"

@@ -176,6 +176,10 @@ POPULATIONS = {
     "mlqe-et-en": Population(0.152, 0.151, 0.211, 0.129, to_10=0.048),
     "mlqe-ro-en": Population(0.048, 0.088, 0.143, 0.139, to_5=0.179, to_10=0.156),
 }
+POPULATION_TITLES = {
+    "mlqe-et-en": "people who rated Estonian–English translations",
+    "mlqe-ro-en": "people who rated Romanian–English translations",
+}
 
 
 def build_population_or_refuse(

@@ -13,6 +13,7 @@ from app.designs.campaign import Campaign
 from app.errors import NotFound, pluralize
 from app.goals.settings import NO_GOAL
 from app.record.campaign import CountedCampaign, load_campaign, load_campaign_for_page_or_refuse
+from app.simulation.annotators import POPULATION_TITLES
 from app.uploads import parse_finite_number_or_none
 
 ITEMS_READ_FOR_NUMERIC_COLUMNS = 20
@@ -54,6 +55,11 @@ class RehearsalOffer:
             if self.min_annotators <= self.max_annotators
             else DEFAULT_REHEARSAL_ANNOTATORS
         )
+
+    @property
+    def population_titles(self) -> dict[str, str]:
+        """Return the titles of the crowds that answer like real people, by the value that the form sends."""
+        return POPULATION_TITLES
 
     @property
     def default_true_value_column_or_empty(self) -> str:

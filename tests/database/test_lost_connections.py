@@ -5,11 +5,12 @@ import socket
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+import asyncpg
 import pytest
 from sqlalchemy import make_url, text
 from starlette.requests import Request
 
-from app.database import bulk
+from app.database import bulk, tables
 from app.database.connections import DatabaseUnreachable, TimeLimits
 from app.database.server_database import load_database_state_or_raise
 from app.database.session import (
@@ -169,6 +170,22 @@ async def test_a_copy_whose_connection_falls_silent_comes_to_an_end(database_url
         with pytest.raises(TimeoutError):
             await copy()
         assert await by_sqlalchemy(engine, None, "SELECT 1") == 1
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+async def test_a_copy_that_uvloop_cannot_send_is_a_lost_connection_if_it_was_lost(engine, monkeypatch, is_lost):
+    """uvloop may notice that a socket is closed before the driver is told, and raises a RuntimeError."""
+
+    async def fail(driver, *_, **__):
+        if is_lost:
+            asyncio.get_running_loop().call_soon(driver.terminate)
+        raise RuntimeError("unable to perform operation on <UnixTransport closed=True>; the handler is closed")
+
+    monkeypatch.setattr(asyncpg.Connection, "copy_to_table", fail)
+    with pytest.raises(asyncpg.InterfaceError if is_lost else RuntimeError):
+        async with engine.begin() as connection:
+            await bulk.insert_text_lines_by_copy(connection, tables.items, ["1"], "campaign_id")
+    assert await by_sqlalchemy(engine, None, "SELECT 1") == 1
 
 
 async def test_being_cancelled_on_a_silent_connection_takes_no_time(database_url):

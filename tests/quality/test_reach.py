@@ -11,6 +11,7 @@ from app.quality.rule_reach import (
     expected_check_count_or_none,
     hint_on_failed_checks_that_rules_need,
     propose_checks_percent_or_none,
+    reason_one_person_meets_too_few_checks_or_empty,
     rule_reach_in_campaign,
     sentence_on_checks_met_by_one_person_or_empty,
     sentences_on_check_counts_and_failures_needed,
@@ -43,6 +44,13 @@ GOLD_CANNOT = (
     "With 6 tasks per person, each person sees about 0.9 gold items; this rule needs 5 failures, so it cannot find "
     "anyone."
 )
+
+
+def test_a_single_check_is_one_item():
+    requirement = QUALITY_RULES["gold"]().least_work_requirement("points", 0.002)
+    workload = AnnotatorWorkload(4, 5, {"gold": 10}, 25.0)
+    reason = reason_one_person_meets_too_few_checks_or_empty(requirement, "gold", workload)
+    assert reason.startswith("With 4 tasks per person, each person sees about 1 gold item; this rule needs 5 failures")
 
 
 async def test_a_launch_warns_of_a_rule_that_cannot_find_anybody(engine, researcher):

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from app.simulation.annotators import (
     CARELESS_KINDS,
+    POPULATION_TITLES,
+    POPULATIONS,
     HabitAnnotators,
     Habits,
     Population,
@@ -133,3 +135,7 @@ def test_who_repeats_real_scores_says_each_as_often_as_it_was_given():
     assert said[0.1] == pytest.approx(600, abs=60)
     assert people.draw_scores_by_annotator(0, [1, 1], rng()).tolist() == [0.5, 0.5]
     assert people.truth == pytest.approx([0.3, 0.5])
+
+
+def test_every_crowd_that_is_like_real_people_has_a_title_for_the_forms():
+    assert POPULATION_TITLES.keys() == POPULATIONS.keys()

@@ -40,7 +40,7 @@ def platforms_of_campaign(crowd_settings: Mapping[str, Any]) -> list[Platform]:
 
 
 def platform_with_code_or_none(crowd_settings: Mapping[str, Any]) -> Platform | None:
-    """Return the platform of which a campaign has the completion code, so that people are recruited there; else None.
+    """Return the platform whose completion code a campaign has, which means that people are recruited there; else None.
 
     A code that the ways back of all platforms share says nothing about where people come from.
     """
