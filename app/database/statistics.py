@@ -15,10 +15,26 @@ FIND_TABLES_WITH_OLD_STATISTICS = text("""
 """)
 
 
+# PostgreSQL otherwise reports them up to a second later: after the next `ANALYZE`, they would count as new again.
+REPORT_CHANGES_AT_COMMIT = text("SELECT pg_stat_force_next_flush()")
+
+
+async def report_changed_rows_at_commit(connection: AsyncConnection) -> None:
+    """Let PostgreSQL count the rows that this transaction changes as soon as it commits."""
+    await connection.execute(REPORT_CHANGES_AT_COMMIT)
+
+
 async def analyze_tables_with_many_new_rows(
     connection: AsyncConnection, tables: Sequence[Table], *, added_count: int
 ) -> None:
-    """Renew the statistics of the tables for which that pays, after this transaction added rows to each."""
+    """Renew the statistics of the tables for which that pays.
+
+    Args:
+        connection: A connection in a transaction.
+        tables: The tables.
+        added_count: How many rows this transaction has added to each.
+
+    """
     names = [table.name for table in tables]
     outdated = await connection.scalars(FIND_TABLES_WITH_OLD_STATISTICS, {"tables": names, "added": added_count})
     if outdated_names := outdated.all():

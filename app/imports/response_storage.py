@@ -15,7 +15,7 @@ from app.database import tables
 from app.database.audit_log import log_change
 from app.database.campaign import finish_campaign_if_complete_and_tell
 from app.database.exclusive_work import WorkClaim
-from app.database.statistics import analyze_tables_with_many_new_rows
+from app.database.statistics import analyze_tables_with_many_new_rows, report_changed_rows_at_commit
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.imports.imported_hits import ImportedHit
@@ -74,7 +74,7 @@ class ResponseStorage:
             judgments_by_item |= counts
             progress(stored_count)
         async with self.engine.begin() as connection:
-            await analyze_tables_with_many_new_rows(connection, TABLES_OF_ANSWERS, added_count=stored_count)
+            await analyze_tables_with_many_new_rows(connection, TABLES_OF_ANSWERS, added_count=0)
         now = self.answer_file.started_at
         async with self.engine.begin() as connection:
             receipt.finished = await finish_campaign_if_complete_and_tell(connection, self.campaign.id, now=now)
@@ -105,6 +105,7 @@ class ResponseStorage:
                 stored_hits, counts, held_seconds = await self.store_batch(connection, batch)
                 if not hits and (self.has_begun or not is_first):
                     await delete_unfinished_import(connection, self.campaign.id)
+                await report_changed_rows_at_commit(connection)
                 has_annotators = await connection.scalar(ARE_ANNOTATORS_AT_WORK, {"campaign": self.campaign.id})
             is_first = False
             yield [stored.imported for stored in stored_hits], counts
