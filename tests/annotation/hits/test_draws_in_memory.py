@@ -16,6 +16,7 @@ from app.annotation.hits.fixed_set import (
 )
 from app.annotation.hits.hit_proposal import items_never_asked_again
 from app.annotation.hits.item_audiences import NO_ITEMS_OF_OTHERS, ItemsOfOthers
+from app.annotation.hits.lease_sql import items_with_judgment_limit, lease_minutes
 from app.annotation.hits.leases import should_retry_with_fresh_open_hits
 from app.annotation.hits.open_hits import MANY_OPEN_HITS, OpenHits
 from app.selection.index import AlgorithmOne
@@ -159,6 +160,17 @@ def test_checks_take_places_of_items():
     assert len(proposal.items) == 1
 
 
+@pytest.mark.parametrize(("untouched_minutes", "minutes"), [(None, 30), (10, 10), (45, 30)])
+def test_a_lease_is_short_only_before_the_first_touch_of_a_visitor(untouched_minutes, minutes):
+    limits = SimpleNamespace(untouched_minutes=untouched_minutes)
+    visitor: Any = SimpleNamespace(limits=limits) if untouched_minutes else None
+    assert lease_minutes(assignment_with(lease_minutes=30), visitor) == minutes
+
+
+def test_items_of_every_hit_have_no_limit_of_judgments():
+    assert items_with_judgment_limit(assignment_with(always_shown=[4]), [3, 4, 5]) == [3, 5]
+
+
 FIXED = {"has_fixed_set": True, "fixed_set": "first", "always_shown": [5, 6, 7]}
 
 
@@ -191,6 +203,51 @@ def test_a_hit_of_the_fixed_set_alone_is_filled_up_from_the_set_unless_these_are
     assert proposal_filled_up_from_fixed_set_or_none(one, [7], 2, RNG) is not None
     nothing = assignment_with(**FIXED, seen={5, 6, 7}, fewest_items=0)
     assert proposal_filled_up_from_fixed_set_or_none(nothing, [], 2, RNG) is None
+
+
+def test_a_mixed_set_of_which_nothing_is_left_or_that_has_no_place_gives_no_item():
+    mixed = FIXED | {"fixed_set": "mixed"}
+    assert [choose_fixed_items(assignment_with(**mixed, seen={5, 6, 7}), size, RNG) for size in (1, 2)] == [[], []]
+    assert [choose_fixed_items(assignment_with(**mixed), 0, RNG) for _ in range(20)] == [[]] * 20
+
+
+@pytest.mark.parametrize(("check_count", "items"), [(0, {5, 6}), (1, {5})])
+def test_a_set_that_comes_first_fills_hits_of_its_own(check_count, items):
+    proposal = draw_streaming_hit_or_none(
+        assignment_with(**FIXED),
+        campaign_index_of([0] * 8),
+        PosteriorCache(),
+        row_of([]),
+        pair_filter=None,
+        check_count=check_count,
+    )
+    assert proposal is not None
+    assert ({*proposal.items}, proposal.reason) == (items, "fixed_set")
+
+
+def test_a_hit_has_one_item_of_a_mixed_set_beside_drawn_ones():
+    for _ in range(5):
+        assignment = assignment_with(**FIXED | {"fixed_set": "mixed"}, selection_settings=SelectionSettings(3, 4, 0.1))
+        proposal = draw(assignment, campaign_index_of([0] * 5 + [3] * 3), held=[])
+        assert len(proposal.items) == len({*proposal.items}) == 4
+        assert len({5, 6, 7} & {*proposal.items}) == 1
+        assert proposal.leader in {0, 1, 2, 3, 4}
+        assert not proposal.shared_leader
+
+
+def test_with_repeats_items_for_the_annotator_that_were_not_seen_come_first():
+    own = {"repeat_items": True, "items_of_others": ItemsOfOthers(np.array([True, True, False, False]))}
+    for seen, expected in (({2}, [3]), ({3}, [2])):
+        proposal = draw_streaming_hit_or_none(
+            assignment_with(**own, seen=seen),
+            campaign_index_of([0] * 4),
+            PosteriorCache(),
+            row_of([]),
+            pair_filter=None,
+            check_count=1,
+        )
+        assert proposal is not None
+        assert proposal.items == expected
 
 
 def test_where_all_other_items_are_full_the_fixed_set_is_asked_alone():
@@ -232,8 +289,10 @@ def test_open_hits_of_a_row_are_counted_once_and_remembered():
     assert (open_hits.leases, open_hits.leading, open_hits.read_at) == ({0: 1, 1: 1}, {0}, 3.0)
     assert cache.open_hits_of_row_or_remembered(row, index) is open_hits
     assert cache.open_hits_of_row_or_remembered(row_of(None), index) is open_hits
-    other = cache.open_hits_of_row_or_remembered(row_of([2]), index)
-    assert other.leases == {2: 1}
+    row_with_segments = row_of([2])
+    row_with_segments.held_segments = [7, 7]
+    other = cache.open_hits_of_row_or_remembered(row_with_segments, index)
+    assert (other.leases, other.segments) == ({2: 1}, {7: 2})
     assert cache.open_hits_of_row_or_remembered(row_of(None), campaign_index_of([0])).leases == {}
 
 

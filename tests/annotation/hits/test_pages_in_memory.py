@@ -280,12 +280,15 @@ def test_who_has_items_left_waits_as_far_as_this_process_knows(judgments, reason
     assert reason_from_index_or_none(assignment_with(seen={2, 3}), index_of(judgments)) == reason
 
 
-@pytest.mark.parametrize(("open_items", "reason"), [(2, None), (3, "seen_all")])
-def test_with_conditions_so_many_open_items_are_enough_for_a_task_of_some_block(open_items, reason):
+@pytest.mark.parametrize(
+    ("open_items", "fewest_items", "reason"),
+    [(2, 2, None), (3, 2, "seen_all"), (4, 3, None), (4, 1, "seen_all"), (0, 1, None)],
+)
+def test_with_conditions_so_many_open_items_are_enough_for_a_task_of_some_block(open_items, fewest_items, reason):
     index = index_of([0] * open_items + [3] * (4 - open_items))
     rows = [(0, "a", None), (1, "a", None), (2, "b", None), (3, "b", None)]
     index.conditions = build_item_conditions(rows, 4, "random", has_contents=False)
-    assignment = assignment_with(seen={0, 1, 2, 3}, fewest_items=2)
+    assignment = assignment_with(seen={0, 1, 2, 3}, fewest_items=fewest_items)
     assert reason_from_index_or_none(assignment, index) == reason
 
 
