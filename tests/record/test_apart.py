@@ -6,10 +6,10 @@ import os
 import sys
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from app.background.process import report_progress, run_in_process
-from app.database.session import driver_of
+from app.database.session import create_engine, driver_of
 from app.errors import Conflict
 from app.record import revisions
 from tests.annotation.hits.campaigns import (
@@ -46,6 +46,22 @@ async def test_another_process_makes_the_same_revision(engine, long, law):
     assert await fetch_rows(engine, POSTERIORS) != before
     assert await revisions.load_campaign_ids_due_for_revision(engine) == []
     assert (await verified(engine, campaign)).has_no_mismatches
+
+
+async def test_another_process_gets_the_password_of_the_database(database_url, engine, long, monkeypatch):
+    campaign, (first, *_) = await answered(engine)
+    await left_out(engine, campaign, first)
+    urls = []
+
+    async def note_url(_work, url, *_arguments):
+        urls.append(make_url(url))
+
+    monkeypatch.setattr(revisions, "run_in_process", note_url)
+    with_password = make_url(database_url).set(password="open sesame").render_as_string(hide_password=False)
+    engine_with_password = create_engine(with_password, pool_size=1)
+    await revisions.revise_posteriors_if_decision_missing(engine_with_password, campaign.id, now=NOW)
+    await engine_with_password.dispose()
+    assert [url.password for url in urls] == ["open sesame"]
 
 
 async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(engine, long):

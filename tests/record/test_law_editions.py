@@ -3,9 +3,10 @@
 import asyncio
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from app.database.bulk import open_snapshot
+from app.database.session import create_engine
 from app.errors import Conflict
 from app.inference.online.annotator_aware_editions import (
     FIRST_EDITION_INITIAL_STATE,
@@ -128,3 +129,17 @@ async def test_a_campaign_can_be_moved_at_an_address(engine, database_url):
     campaign = await create_older_campaign(engine, FIRST_EDITION_INITIAL_STATE)
     await law_editions.make_revision_under_newest_edition_at_url(database_url, campaign.id, NOW)
     assert await edition_and_mismatches(engine, campaign.slug) == (NEWEST_EDITION, [])
+
+
+async def test_the_process_that_moves_a_campaign_gets_the_password_of_the_database(database_url, monkeypatch):
+    urls = []
+
+    async def note_url(_work, url, *_arguments):
+        urls.append(make_url(url))
+
+    monkeypatch.setattr(law_editions, "run_in_process", note_url)
+    with_password = make_url(database_url).set(password="open sesame").render_as_string(hide_password=False)
+    engine = create_engine(with_password, pool_size=1)
+    await law_editions.recompute_under_newest_edition(engine, 7, in_process=True, now=NOW)
+    await engine.dispose()
+    assert [url.password for url in urls] == ["open sesame"]

@@ -47,3 +47,13 @@ def test_labels_without_an_order_are_counted_and_have_no_mean():
     answers: list[Any] = [Answered(4, [0, 1], [1.0, math.nan]), Answered(4, [0], [0.0])]
     (((segment, item), mean),) = outputs.output_mean_by_segment_and_item(design, answers).items()
     assert (segment, item, mean.judgments, mean.mean) == (4, 0, 2, None)
+
+
+def test_judgments_of_an_output_are_averaged_in_points_by_segment_and_system():
+    answers: list[Any] = [
+        Answered(4, [0, 1], [20.0, 60.0]),
+        Answered(4, [1, 0], [80.0, math.nan]),
+        Answered(2, [0, 1], [10.0, 30.0]),
+    ]
+    means = outputs.output_mean_by_segment_and_item(make_design("slider", {}), answers)
+    assert means == {(4, 0): (1, 20.0), (4, 1): (2, 70.0), (2, 0): (1, 10.0), (2, 1): (1, 30.0)}

@@ -236,3 +236,28 @@ async def test_feedback_is_on_the_criteria_that_expect_an_answer(engine):
     assert found is not None
     assert [criterion.name for criterion in found.by_criterion] == ["fluency"]
     assert not found.is_as_expected
+
+
+async def test_no_feedback_is_on_a_criterion_by_which_gold_items_may_have_any_order(engine):
+    rows = "id,text,check,expected adequacy,expected fluency\n" + "".join(f"v{k},verb {k},,,\n" for k in range(30))
+    campaign = await with_checks(
+        engine,
+        rows + "g1,to walk,gold,1,1\ng2,to flummox,gold,2,1\n",
+        design="pairwise",
+        items_per_hit=2,
+        judgments_per_item=9,
+        gold_feedback=True,
+    )
+    me = await create_annotator(engine, campaign)
+    hit = await try_to_lease_hit(engine, me)
+    while {*hit.ids} != {"g1", "g2"}:
+        await submit_by_criterion(engine, me, hit, values_by_name([(1.0, 1.0), (2.0, 2.0)]))
+        hit = await try_to_lease_hit(engine, me)
+    values = {"g1": (2.0, 2.0), "g2": (1.0, 1.0)}
+    await submit_by_criterion(engine, me, hit, values_by_name([values[name] for name in hit.ids]))
+    assignment = (await find_or_lease_next_hit(engine, me)).assignment
+    async with borrow_autocommit_driver(engine) as connection:
+        found = await gold_feedback.load_gold_feedback_or_none(connection, assignment, hit.id)
+    assert found is not None
+    assert [(criterion.name, len(criterion.answered_order)) for criterion in found.by_criterion] == [("adequacy", 2)]
+    assert not found.is_as_expected

@@ -2,8 +2,10 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from app.annotation.hits.condition_blocks import count_own_tasks, has_group_for_task
-from app.annotation.hits.condition_counts import SquareCounts, count_annotators_of_square
+from app.annotation.hits.condition_counts import SquareCounts, count_annotators_of_square, count_judgments_by_condition
 from app.annotation.hits.item_conditions import build_item_conditions
 from tests.annotation.hits.campaigns import NOW, create_running_campaign
 
@@ -44,6 +46,27 @@ def test_a_task_of_an_item_without_a_condition_counts_for_no_block():
     hits: list[Any] = [GotHit(number, item) for number, item in ((1, 0), (2, 5), (3, 3), (4, None), (5, 4))]
     tasks = count_own_tasks(hits, [0, 1], conditions, [None, None], held_hit=None, answered_hits={1, 2, 3, 4})
     assert (tasks.place, tasks.counts) == (1, [1, 2])
+
+
+def test_with_contents_the_items_of_a_task_are_in_one_list():
+    """Lists of contents x, y and z under the conditions a, b and c: each has every content under one condition."""
+    rows = [
+        (3 * content + condition, "abc"[condition], "xyz"[content]) for content in range(3) for condition in range(3)
+    ]
+    lists = build_item_conditions(rows, 9, "none", has_contents=True)
+    first = [number for number, is_shown in enumerate(lists.mask_of_list(0)) if is_shown]
+    assert len(first) == 3
+    assert has_group_for_task(lists, first, 3)
+    assert not has_group_for_task(lists, [*first[:2], *({0, 1, 2} - {*first})], 3)
+    blocks = build_item_conditions(rows, 9, "random", has_contents=True)
+    assert not has_group_for_task(blocks, first, 2)
+    assert has_group_for_task(blocks, first, 1)
+
+
+def test_judgments_are_counted_by_condition_without_items_that_have_none_or_joined_later():
+    conditions = build_item_conditions(ROWS, 6, "random", has_contents=False)
+    counts = count_judgments_by_condition(conditions, np.array([1, 2, 3, 10, 20, 400, 5000]))
+    assert [(one.condition, one.items, one.judgments) for one in counts] == [("a", 3, 6), ("b", 2, 30)]
 
 
 async def test_a_campaign_without_conditions_counts_nobody_by_list_or_order(engine):

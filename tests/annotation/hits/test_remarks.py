@@ -221,6 +221,19 @@ async def test_a_flag_that_was_taken_back_counts_for_nobody(client, engine):
     assert await fetch_rows(engine, ALERTS) == []
 
 
+async def test_a_flag_in_a_changed_answer_is_an_alert(engine):
+    campaign = await asking(engine, flag_people=1)
+    me = await create_annotator(engine, campaign)
+    hit = await try_to_lease_hit(engine, me)
+    first = Answer(dict.fromkeys(hit.items, 5.0), source="page")
+    changed = replace(first, remarks={str(hit.items[1]): Remark(flag=BROKEN)})
+    async with borrow_autocommit_driver(engine) as connection:
+        told = await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, first, now=NOW)
+        assert await fetch_rows(engine, ALERTS) == []
+        await undo.replace_answer_and_return_receipt_or_refuse(connection, me, hit.id, told.seq, changed, now=NOW)
+    assert await fetch_rows(engine, ALERTS) == [(f"item v{hit.items[1]}", f"1 annotator: {BROKEN}")]
+
+
 async def test_a_remark_on_a_check_is_kept_as_that_and_its_alert_names_the_check(engine):
     campaign = await with_checks(engine, comment_on="items", flag_on="both", flag_people=1, flag_reasons=REASONS)
     me = await create_annotator(engine, campaign)
