@@ -90,6 +90,7 @@ payments = Table(
     Column("created_at", Time, nullable=False),
     Column("decided_by", Text),  # who decided what became of it
     Column("kind", Text, nullable=False, server_default="bonus"),
+    Column("submission_hash", LargeBinary),  # of a reward: by it, no other campaign books it after an erasure
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "request_key", "line"),
     cascading_foreign_key("annotators", "annotator_id", from_table="payments"),
@@ -99,6 +100,10 @@ payments = Table(
         "state IN ('prepared', 'sending', 'unknown')", "payments_open_idx", "campaign_id", "state", "id"
     ),
     index_where_condition_holds("kind = 'reward'", "payments_one_reward_idx", "campaign_id", "submission", unique=True),
+    # Rewards of a submission are looked up in all campaigns.
+    index_where_condition_holds("kind = 'reward'", "payments_reward_submission_idx", "submission"),
+    index_where_condition_holds("kind = 'reward'", "payments_reward_hash_idx", "submission_hash"),
+    index_where_condition_holds("kind = 'reward' AND state = 'unknown'", "payments_unclear_reward_idx", "study"),
     CheckConstraint(f"state IN {PAYMENT_STATES}", name="state"),
     CheckConstraint(f"kind IN {PAYMENT_KINDS}", name="kind"),
     CheckConstraint("amount > 0", name="amount"),
@@ -127,6 +132,7 @@ submissions = Table(
     Column("reward", Integer),  # what its approval pays or paid, in hundredths; NULL: the service did not say
     Column("return_requested_at", Time),  # when a person asked the annotator here to return it; NULL: never
     Column("decision_pending_since", Time),  # since when a rejection or request to return it has no reply; NULL: none
+    Column("submission_hash", LargeBinary),  # keyed hash of its id; NULL: not read since the column exists, or erased
     PrimaryKeyConstraint("campaign_id", "external_id"),
     cascading_foreign_key("annotators", "annotator_id", from_table="submissions"),
     Index("submissions_annotator_id_idx", "campaign_id", "annotator_id"),

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Row, text
+from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.accounts.access import Access, visible_campaigns_sql_condition
 from app.annotation.platforms.service import (
     MIN_REJECTION_CHARACTERS,
     CallOutcomeUnknown,
@@ -17,6 +18,7 @@ from app.annotation.platforms.service import (
     ServiceOfPlatform,
 )
 from app.database.audit_log import log_change
+from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 from app.errors import BadGateway, Conflict, Invalid, NotFound, shorten_echo
 from app.payments.connections import (
@@ -29,7 +31,7 @@ from app.payments.connections import (
 from app.payments.ledger import LOCK_ACCOUNT, load_ledger_totals, over_budget_error
 from app.payments.rewards import (
     RewardCall,
-    is_reward_in_other_campaign,
+    find_other_campaign_with_reward_or_none,
     mark_reward_as_sending,
     reserve_rewards_and_count_those_beyond_budget,
     settle_reward_of_call,
@@ -102,11 +104,13 @@ async def decide_on_submission(
     decided: SubmissionDecision,
     *,
     clock: Clock,
+    access: Access | None = None,
 ) -> None:
     """Approve or reject a submission at the platform, or ask the annotator to return it.
 
     The call is made outside any transaction, after it was committed that the reward of an approval is being sent, or
-    that another decision is pending. Until its outcome is known, Easel does not approve the submission by itself.
+    that another decision is pending. Until its outcome is known, Easel does not approve the submission by itself. A
+    refusal names another campaign only if `access` may see it; None: it may see all.
 
     Raises:
         NotFound: `submission_not_found`.
@@ -128,7 +132,7 @@ async def decide_on_submission(
         refuse_decision_on_submission_unless_possible(account, submission, decided, now=begun_at)
         call = RewardCall(campaign.id, secrets.token_hex(8), submission.reward_state or "cancelled")
         if decided.decision == "approve":
-            await begin_approval_or_refuse(connection, account, submission, call, now=begun_at)
+            await begin_approval_or_refuse(connection, account, submission, call, access=access, now=begun_at)
         else:
             await connection.execute(STORE_PENDING_DECISION, {**key, "since": begun_at})
     about = submission.name or "an unknown person"
@@ -199,7 +203,13 @@ async def call_service_about_submission(service: PlatformService, decided: Submi
 
 
 async def begin_approval_or_refuse(
-    connection: AsyncConnection, account: Row[Any], submission: Row[Any], call: RewardCall, *, now: datetime
+    connection: AsyncConnection,
+    account: Row[Any],
+    submission: Row[Any],
+    call: RewardCall,
+    *,
+    access: Access | None,
+    now: datetime,
 ) -> None:
     """Reserve the reward of a submission, and mark it as being sent. One of a person who never came here has none.
 
@@ -221,10 +231,14 @@ async def begin_approval_or_refuse(
     ):
         totals = await load_ledger_totals(connection, call.campaign_id, account)
         raise over_budget_error(account, submission.reward, totals.left)
-    if await is_reward_in_other_campaign(connection, call.campaign_id, submission.external_id):
+    other = await find_other_campaign_with_reward_or_none(connection, call.campaign_id, submission.external_id)
+    if other is not None:
+        visible = select(campaigns.c.name).where(campaigns.c.id == other, visible_campaigns_sql_condition(access))
+        name = (await connection.execute(visible)).scalar_one_or_none()
+        named = f", “{name}”," if name else ""
         raise Conflict(
-            "Another campaign of this workspace has this submission, too, and the reward is in its budget. Decide "
-            "there, or on the platform’s own page. Nothing was changed.",
+            f"Another campaign{named} has this submission, too, and the reward is in its budget. Decide there, or on "
+            "the platform’s own page. Nothing was changed.",
             code="reward_elsewhere",
         )
     if not await mark_reward_as_sending(connection, call, submission.external_id, now=now):

@@ -155,6 +155,13 @@ class PaymentWork:
 
     async def reconcile_submissions_of_account(self, service: PlatformService, account: Row[Any], turn: Turn) -> None:
         self.reconciles_first.add(account.campaign_id)
-        await reconcile_submissions_and_add_problems(self.database, service, account, self.clock, turn.problems)
+        await reconcile_submissions_and_add_problems(
+            self.database,
+            service,
+            account,
+            self.clock,
+            turn.problems,
+            submission_hash=self.connector.cipher.submission_hash,
+        )
         self.reconciles_first.discard(account.campaign_id)
         await store_whether_notices_come(self.database, service, account)

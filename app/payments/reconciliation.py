@@ -5,7 +5,7 @@ submissions that ended at the platform go to other annotators; their answers sta
 are approved if all answers are here and the annotator is in good standing, and if the campaign says so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -28,6 +28,7 @@ from app.payments.sending import Clock
 from app.privacy.erasure_list import load_person_hashes, person_hash
 
 SUBMISSIONS_PER_STATEMENT = 500
+SubmissionHash = Callable[[str, str], bytes]
 
 # After the ids were erased, the service's ids would bring people back.
 WERE_IDENTIFIERS_ERASED = text("""
@@ -45,14 +46,16 @@ LOCK_ANNOTATORS = text("""
 # A submission belongs to the annotator with the platform's id of the person. What was decided after the service was
 # asked is newer than its reply.
 STORE_SUBMISSIONS = text("""
-    INSERT INTO submissions AS u (campaign_id, external_id, annotator_id, study, status, seen_at, reward)
-    SELECT :campaign, given.id, a.id, :study, given.status, :now, given.reward
-    FROM unnest(CAST(:ids AS text[]), CAST(:people AS text[]), CAST(:statuses AS text[]), CAST(:rewards AS int[]))
-        AS given (id, person, status, reward)
+    INSERT INTO submissions AS u (campaign_id, external_id, annotator_id, study, status, seen_at, reward,
+        submission_hash)
+    SELECT :campaign, given.id, a.id, :study, given.status, :now, given.reward, given.hash
+    FROM unnest(CAST(:ids AS text[]), CAST(:people AS text[]), CAST(:statuses AS text[]), CAST(:rewards AS int[]),
+        CAST(:hashes AS bytea[])) AS given (id, person, status, reward, hash)
     LEFT JOIN annotators a ON a.campaign_id = :campaign AND a.platform = :platform AND a.worker_id = given.person
     ORDER BY given.id
     ON CONFLICT (campaign_id, external_id) DO UPDATE SET annotator_id = excluded.annotator_id,
         status = excluded.status, study = excluded.study, seen_at = excluded.seen_at,
+        submission_hash = excluded.submission_hash,
         reward = coalesce(excluded.reward, CASE WHEN u.status = excluded.status THEN u.reward END),
         problem = CASE WHEN u.status IN (excluded.status, 'other') THEN u.problem ELSE '' END
     WHERE u.seen_at <= excluded.seen_at
@@ -81,7 +84,13 @@ FREE_HITS_OF_ENDED_SUBMISSIONS = text(f"""
 
 
 async def reconcile_submissions_and_add_problems(
-    database: AsyncEngine, service: PlatformService, account: Row[Any], clock: Clock, problems: list[str]
+    database: AsyncEngine,
+    service: PlatformService,
+    account: Row[Any],
+    clock: Clock,
+    problems: list[str],
+    *,
+    submission_hash: SubmissionHash,
 ) -> None:
     """Read all submissions, free HITs of those that ended, book rewards, and approve those that may be.
 
@@ -91,6 +100,7 @@ async def reconcile_submissions_and_add_problems(
         account: The campaign's account.
         clock: The clock.
         problems: Gets those that do not hold up the rest, such as of single studies, also if this raises.
+        submission_hash: Hash of a submission by its platform and id.
 
     Raises:
         ServiceFailure: The service cannot be reached, or does not accept the token.
@@ -116,7 +126,9 @@ async def reconcile_submissions_and_add_problems(
                 f"Study {study} pays in {currency}, but this campaign in {account.currency}: Easel neither books nor "
                 "approves its rewards."
             )
-        await store_and_prune_submissions_of_study(database, account, study, submissions, study_reward, now=now)
+        await store_and_prune_submissions_of_study(
+            database, account, study, submissions, study_reward, submission_hash=submission_hash, now=now
+        )
     async with database.begin() as connection:
         parameters = {"campaign": account.campaign_id, "ended": [*ENDED_STATUSES]}
         await connection.execute(FREE_HITS_OF_ENDED_SUBMISSIONS, parameters)
@@ -168,6 +180,7 @@ async def store_and_prune_submissions_of_study(
     submissions: Sequence[Submission],
     study_reward: int | None,
     *,
+    submission_hash: SubmissionHash,
     now: datetime,
 ) -> None:
     """Store all submissions of a study, but for people who were erased, and delete those that are no longer there.
@@ -197,6 +210,7 @@ async def store_and_prune_submissions_of_study(
                 "people": [submission.participant for submission in part],
                 "statuses": [submission.status for submission in part],
                 "rewards": [reward_of_submission(submission, study_reward) for submission in part],
+                "hashes": [submission_hash(account.platform, submission.id) for submission in part],
             }
             await connection.execute(STORE_SUBMISSIONS, parameters)
         absent = key | {"ids": [submission.id for submission in kept]}

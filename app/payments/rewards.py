@@ -10,8 +10,9 @@ Approving is idempotent at the platform: it pays once, however often it is asked
 unclear is settled by the submission's status: approved ones are sent, and those that still wait are prepared again and
 may be approved again. Approvals that people make on the platform's own page are booked as sent.
 
-If several campaigns of a workspace read the same study, a submission has a reward in one of them: the first to reserve
-or book it.
+If several campaigns read the same study, a submission has a reward in one of them: the first to reserve or book it. A
+keyed hash of its id stays with the reward, so this also holds after an erasure, or when the campaign pays from another
+workspace.
 """
 
 from dataclasses import dataclass
@@ -36,37 +37,76 @@ MAX_STUDY_REWARD_PER_OWN_REWARD = 50
 # SQL of a submission u and its reward p: the reserved amount is what the platform pays now.
 AMOUNT_IS_CURRENT = "u.reward = p.amount"
 
-# Rewards of all campaigns of a workspace are reserved and booked one after the other.
-LOCK_REWARDS_OF_WORKSPACE = text("""
-    SELECT pg_advisory_xact_lock(hashtextextended('rewards ' || platform || ' ' || workspace, 0))
-    FROM payment_accounts WHERE campaign_id = :campaign
+# Rewards of a study are reserved and booked by one campaign after the other.
+LOCK_REWARDS_OF_STUDIES = text("""
+    SELECT pg_advisory_xact_lock(hashtextextended('rewards ' || platform || ' ' || study, 0)) FROM (
+        SELECT DISTINCT platform, unnest(study || other_studies) AS study FROM payment_accounts
+        WHERE campaign_id = :campaign ORDER BY study) AS studies
 """)
 
 
-def is_reward_elsewhere_sql(submission_sql: str, condition_sql: str = "true") -> str:
-    """Return SQL that is true if another campaign of the workspace has a reward e of a submission, within its budget.
+def is_reward_elsewhere_sql(condition_sql: str) -> str:
+    """Return SQL that is true if another campaign has a reward e of a submission u for which a condition holds.
 
-    Args:
-        submission_sql: SQL of the platform's id of the submission.
-        condition_sql: A further condition on e.
-
+    Two conditions, as each has an index: a single one with OR would compare each submission with each reward.
     """
-    return f"""EXISTS (
-        SELECT 1 FROM payment_accounts own
-        JOIN payment_accounts other ON other.platform = own.platform AND other.workspace = own.workspace
-            AND other.campaign_id <> own.campaign_id
-        JOIN payments e ON e.campaign_id = other.campaign_id AND e.kind = 'reward' AND e.submission = {submission_sql}
-        WHERE own.campaign_id = :campaign AND own.workspace <> '' AND e.state IN {STATES_WITHIN_BUDGET}
-        AND {condition_sql})"""
+    return f"""(EXISTS (
+        SELECT 1 FROM payments e WHERE e.kind = 'reward' AND e.campaign_id <> :campaign
+        AND e.submission = u.external_id AND {condition_sql}
+    ) OR EXISTS (
+        SELECT 1 FROM payments e WHERE e.kind = 'reward' AND e.campaign_id <> :campaign
+        AND e.submission_hash = u.submission_hash AND {condition_sql}))"""
 
 
-IS_REWARD_ELSEWHERE = text(f"SELECT {is_reward_elsewhere_sql('CAST(:submission AS text)')}")
+IS_REWARD_ELSEWHERE_SQL = is_reward_elsewhere_sql(f"e.state IN {STATES_WITHIN_BUDGET}")
+
+FIND_OTHER_CAMPAIGN_WITH_REWARD = text(f"""
+    SELECT e.campaign_id FROM submissions u, payments e
+    WHERE u.campaign_id = :campaign AND u.external_id = :submission AND e.kind = 'reward' AND e.campaign_id <> :campaign
+    AND (e.submission = u.external_id OR e.submission_hash = u.submission_hash) AND e.state IN {STATES_WITHIN_BUDGET}
+    LIMIT 1
+""")
+
+# Rewards from before the column existed, or hashed with a key that the server had before.
+STORE_HASHES_WITH_REWARDS = text("""
+    UPDATE payments p SET submission_hash = u.submission_hash FROM submissions u
+    WHERE p.campaign_id = :campaign AND p.kind = 'reward' AND u.campaign_id = :campaign
+    AND u.external_id = p.submission AND u.submission_hash IS NOT NULL
+    AND p.submission_hash IS DISTINCT FROM u.submission_hash
+""")
 
 # Rewards that were reserved twice before Easel compared campaigns: the first one stays.
+IS_EARLIER_REWARD = "(e.state IN ('sending', 'sent', 'unknown') OR (e.state = 'prepared' AND e.id < p.id))"
 CANCEL_REWARDS_RESERVED_ELSEWHERE = text(f"""
     UPDATE payments p SET state = 'cancelled', settled_at = :now, problem = 'Another campaign has this reward.'
+    FROM submissions u
     WHERE p.campaign_id = :campaign AND p.kind = 'reward' AND p.state = 'prepared'
-    AND {is_reward_elsewhere_sql("p.submission", "(e.state <> 'prepared' OR e.id < p.id)")}
+    AND u.campaign_id = p.campaign_id AND u.external_id = p.submission
+    AND {is_reward_elsewhere_sql(IS_EARLIER_REWARD)}
+""")
+
+# The campaign of an unclear reward may no longer read the submission: it removed the study or its token, or erased the
+# person. Then a campaign that does read it settles the reward. Rows that another transaction holds are left to the next
+# turn, as that one may wait for this one's locks.
+SETTLE_UNCLEAR_REWARDS_ELSEWHERE = text(f"""
+    WITH unclear AS (
+        SELECT e.campaign_id, e.id, e.submission, e.submission_hash, e.sending_at FROM payments e
+        WHERE e.kind = 'reward' AND e.state = 'unknown' AND e.campaign_id <> :campaign
+        AND EXISTS (
+            SELECT 1 FROM payment_accounts own
+            WHERE own.campaign_id = :campaign AND e.study = ANY(own.study || own.other_studies))
+        AND (starts_with(e.submission, 'erased:') OR NOT EXISTS (
+            SELECT 1 FROM payment_accounts c WHERE c.campaign_id = e.campaign_id
+            AND e.study = ANY(c.study || c.other_studies) AND (c.token IS NOT NULL OR c.token_variable IS NOT NULL)))
+        FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE payments p SET state = CASE WHEN {IS_PAID} THEN 'sent' ELSE 'cancelled' END,
+        amount = CASE WHEN {IS_PAID} THEN u.reward ELSE p.amount END, settled_at = :now, batch = NULL,
+        problem = CASE WHEN {IS_PAID} THEN '' ELSE 'It was not paid, and another campaign reads the submission now.' END
+    FROM unclear e, submissions u
+    WHERE p.campaign_id = e.campaign_id AND p.id = e.id AND u.campaign_id = :campaign
+    AND (u.external_id = e.submission OR u.submission_hash = e.submission_hash)
+    AND ({IS_PAID} OR u.status IN ('awaiting', 'returned', 'timed_out', 'rejected')) AND u.seen_at > e.sending_at
 """)
 
 # SQL of a submission u: its person came to this campaign with it. Another campaign may read the same study.
@@ -89,7 +129,7 @@ SETTLE_REWARDS_BY_STATUS = text(f"""
     WHERE p.campaign_id = :campaign AND p.kind = 'reward' AND u.campaign_id = :campaign
     AND u.external_id = p.submission AND (
         ({IS_PAID} AND p.state <> 'sent'
-            AND (p.state NOT IN ('cancelled', 'failed') OR NOT {is_reward_elsewhere_sql("u.external_id")}))
+            AND (p.state NOT IN ('cancelled', 'failed') OR NOT {IS_REWARD_ELSEWHERE_SQL}))
         OR (u.status = 'awaiting' AND p.state = 'unknown' AND u.seen_at > p.sending_at)
         OR (u.status = 'awaiting' AND p.state = 'sent' AND u.seen_at > p.settled_at)
         OR ((u.status IN ('returned', 'timed_out', 'rejected') OR {HAS_UNKNOWN_PAY})
@@ -108,7 +148,7 @@ SUBMISSION_IS_ABSENT = "The submission is not among those that Easel reads."
 # amount changed at the platform is reserved again; one that the budget has no room for keeps its old amount.
 RESERVE_REWARDS_WITHIN_BUDGET = text(f"""
     WITH waiting AS (
-        SELECT u.external_id, u.annotator_id, u.study, u.reward,
+        SELECT u.external_id, u.annotator_id, u.study, u.reward, u.submission_hash,
             u.reward - coalesce((
                 SELECT p.amount FROM payments p WHERE p.campaign_id = u.campaign_id AND p.kind = 'reward'
                 AND p.submission = u.external_id AND p.state IN ('prepared', 'unknown')), 0) AS needed
@@ -117,7 +157,7 @@ RESERVE_REWARDS_WITHIN_BUDGET = text(f"""
             AND s.external_id = u.external_id
         WHERE u.campaign_id = :campaign AND u.status = 'awaiting' AND u.reward > 0 AND u.annotator_id IS NOT NULL
         AND NOT starts_with(u.external_id, 'erased:') AND {STUDY_IS_READ}
-        AND NOT {is_reward_elsewhere_sql("u.external_id")}
+        AND NOT {IS_REWARD_ELSEWHERE_SQL}
         AND u.external_id = coalesce(CAST(:submission AS text), u.external_id)
         AND (s.completed_at IS NOT NULL OR CAST(:submission AS text) IS NOT NULL)
         AND NOT EXISTS (
@@ -127,9 +167,9 @@ RESERVE_REWARDS_WITHIN_BUDGET = text(f"""
             AND (p.state <> 'failed' OR CAST(:submission AS text) IS NULL))
     ), added AS (
         INSERT INTO payments AS p (campaign_id, annotator_id, submission, study, amount, currency, reason, request_key,
-            line, created_by, created_at, kind)
+            line, created_by, created_at, kind, submission_hash)
         SELECT account.campaign_id, given.annotator_id, given.external_id, given.study, given.reward, account.currency,
-            '', 'reward ' || gen_random_uuid(), 1, :by, :now, 'reward'
+            '', 'reward ' || gen_random_uuid(), 1, :by, :now, 'reward', given.submission_hash
         FROM payment_accounts account, (
             SELECT waiting.*, sum(greatest(needed, 0)) OVER (ORDER BY external_id) AS amount_so_far
             FROM waiting) AS given
@@ -139,7 +179,8 @@ RESERVE_REWARDS_WITHIN_BUDGET = text(f"""
                 WHERE campaign_id = :campaign AND {COUNTS_AGAINST_BUDGET}))
         ON CONFLICT (campaign_id, submission) WHERE kind = 'reward' DO UPDATE SET
             state = CASE WHEN p.state = 'unknown' THEN 'unknown' ELSE 'prepared' END, amount = excluded.amount,
-            settled_at = NULL, decided_by = CASE WHEN p.state = 'unknown' THEN p.decided_by END,
+            submission_hash = excluded.submission_hash, settled_at = NULL,
+            decided_by = CASE WHEN p.state = 'unknown' THEN p.decided_by END,
             problem = CASE WHEN p.state = 'unknown' THEN p.problem ELSE '' END,
             batch = CASE WHEN p.state = 'unknown' THEN p.batch END
         WHERE p.state IN ('cancelled', 'failed', 'prepared', 'unknown')
@@ -150,12 +191,12 @@ RESERVE_REWARDS_WITHIN_BUDGET = text(f"""
 
 BOOK_REWARDS_PAID_ELSEWHERE = text(f"""
     INSERT INTO payments (campaign_id, annotator_id, submission, study, amount, currency, reason, state, request_key,
-        line, created_by, created_at, settled_at, kind)
+        line, created_by, created_at, settled_at, kind, submission_hash)
     SELECT u.campaign_id, u.annotator_id, u.external_id, u.study, u.reward, account.currency, '', 'sent',
-        'reward ' || gen_random_uuid(), 1, :by, :now, :now, 'reward'
+        'reward ' || gen_random_uuid(), 1, :by, :now, :now, 'reward', u.submission_hash
     FROM submissions u JOIN payment_accounts account ON account.campaign_id = u.campaign_id
     WHERE u.campaign_id = :campaign AND {IS_PAID} AND {HAS_ASSIGNMENT} AND {STUDY_IS_READ}
-    AND NOT starts_with(u.external_id, 'erased:') AND NOT {is_reward_elsewhere_sql("u.external_id")}
+    AND NOT starts_with(u.external_id, 'erased:') AND NOT {IS_REWARD_ELSEWHERE_SQL}
     ORDER BY u.external_id
     ON CONFLICT (campaign_id, submission) WHERE kind = 'reward' DO NOTHING
 """)
@@ -183,7 +224,7 @@ COUNT_REWARDS_OUTSIDE_LEDGER = text(f"""
     SELECT count(*) FROM submissions u WHERE u.campaign_id = :campaign AND {STUDY_IS_READ}
     AND u.status IN ('approved', 'partially_approved', 'screened_out')
     AND (NOT {HAS_ASSIGNMENT} OR u.reward IS NULL OR (
-        {is_reward_elsewhere_sql("u.external_id")} AND NOT EXISTS (
+        {IS_REWARD_ELSEWHERE_SQL} AND NOT EXISTS (
             SELECT 1 FROM payments p WHERE p.campaign_id = :campaign AND p.kind = 'reward'
             AND p.submission = u.external_id AND p.state = 'sent')))
 """)
@@ -254,7 +295,9 @@ async def settle_rewards_by_status(connection: AsyncConnection, campaign_id: int
     Its caller holds the account, since several rewards are locked.
     """
     parameters = {"campaign": campaign_id, "now": now}
-    await connection.execute(LOCK_REWARDS_OF_WORKSPACE, {"campaign": campaign_id})
+    await connection.execute(LOCK_REWARDS_OF_STUDIES, {"campaign": campaign_id})
+    await connection.execute(STORE_HASHES_WITH_REWARDS, {"campaign": campaign_id})
+    await connection.execute(SETTLE_UNCLEAR_REWARDS_ELSEWHERE, parameters)
     await connection.execute(CANCEL_REWARDS_RESERVED_ELSEWHERE, parameters)
     await connection.execute(SETTLE_REWARDS_BY_STATUS, parameters)
     await connection.execute(CANCEL_REWARDS_OF_ABSENT_SUBMISSIONS, parameters | {"problem": SUBMISSION_IS_ABSENT})
@@ -279,14 +322,16 @@ async def reserve_rewards_and_count_those_beyond_budget(
         "by": CURRENT_ACTOR.get().name,
         "now": now,
     }
-    await connection.execute(LOCK_REWARDS_OF_WORKSPACE, {"campaign": campaign_id})
+    await connection.execute(LOCK_REWARDS_OF_STUDIES, {"campaign": campaign_id})
     return int((await connection.execute(RESERVE_REWARDS_WITHIN_BUDGET, parameters)).scalar_one())
 
 
-async def is_reward_in_other_campaign(connection: AsyncConnection, campaign_id: int, submission: str) -> bool:
-    """Return whether another campaign of the workspace has reserved or booked the reward of a submission."""
+async def find_other_campaign_with_reward_or_none(
+    connection: AsyncConnection, campaign_id: int, submission: str
+) -> int | None:
+    """Return the id of another campaign that has reserved or booked the reward of a submission."""
     parameters = {"campaign": campaign_id, "submission": submission}
-    return bool((await connection.execute(IS_REWARD_ELSEWHERE, parameters)).scalar_one())
+    return (await connection.execute(FIND_OTHER_CAMPAIGN_WITH_REWARD, parameters)).scalar_one_or_none()
 
 
 async def mark_reward_as_sending(

@@ -94,6 +94,9 @@ NOTE_ERASED_IDENTIFIERS = text("""
     WHERE campaign_id = :campaign AND id = :id
 """)
 
+# The last step of an erasure and the first transaction of an import wait for each other, so that the later one sees the
+# other's rows.
+LOCK_FILE_OF_IMPORT = text("SELECT pg_advisory_xact_lock(hashtext('campaign.import_file'), CAST(:campaign AS int))")
 HAS_IMPORT_FROM_BEFORE = text("""
     SELECT EXISTS (
         SELECT FROM unfinished_imports f JOIN erasures e ON e.campaign_id = f.campaign_id
@@ -324,6 +327,7 @@ async def remove_values_of_answers(connection: AsyncConnection, erasure: Erasure
     If the file of an import from before is still stored, the erasure stays open, and the step is repeated.
     """
     key = {"campaign": erasure.campaign_id, "annotator": erasure.annotator_id}
+    await connection.execute(LOCK_FILE_OF_IMPORT, {"campaign": erasure.campaign_id})
     locked = (await connection.execute(LOCK_ERASURE, {"campaign": erasure.campaign_id, "id": erasure.id})).one_or_none()
     if locked is None or locked.finished_at is not None:
         return
@@ -341,7 +345,11 @@ async def remove_values_of_answers(connection: AsyncConnection, erasure: Erasure
 
 
 async def reopen_erasures_since(connection: AsyncConnection, campaign_id: int, *, since: datetime) -> None:
-    """Let erasures wait for the file of an import that began before them and is stored only now."""
+    """Let erasures wait for the file of an import that began before them and is stored only now.
+
+    Its caller has stored the file in this transaction.
+    """
+    await connection.execute(LOCK_FILE_OF_IMPORT, {"campaign": campaign_id})
     await connection.execute(REOPEN_ERASURES_SINCE, {"campaign": campaign_id, "since": since})
 
 

@@ -9,6 +9,8 @@ from app.privacy.inventory_types import (
     random_id_sql,
 )
 
+HASH_OF_KNOWN_ID = "it says no more than the id"
+
 MONEY_TABLES = (
     PersonalTable(
         "payments",
@@ -21,6 +23,12 @@ MONEY_TABLES = (
                 anonymised=random_id_sql("submission"),
                 fate="replaced by a random one",
                 retention="identifiers",
+            ),
+            personal_column(
+                "submission_hash",
+                "hash of that id, made with the server’s secret key; by it, a reward is booked once",
+                "identifier",
+                withheld=HASH_OF_KNOWN_ID,
             ),
             personal_column(
                 "reason",
@@ -73,6 +81,15 @@ MONEY_TABLES = (
                 anonymised="''",
                 fate="emptied",
                 retention="identifiers",
+            ),
+            personal_column(
+                "submission_hash",
+                "hash of that id, made with the server’s secret key",
+                "identifier",
+                anonymised="NULL",
+                fate="emptied",
+                retention="identifiers",
+                withheld=HASH_OF_KNOWN_ID,
             ),
             personal_column("campaign_id annotator_id study", "whose it is", "technical"),
         ),

@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from app.accounts.access import Access
 from app.errors import Conflict
 from app.payments.connections import ConnectionSettings, check_and_store_connection_or_refuse
 from app.payments.decisions import SubmissionDecision, decide_on_submission
 from app.payments.rewards import book_rewards
+from app.privacy.erasures import erase_person_and_return_erasure
 from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, execute_sql, fetch_rows
 from tests.payments.fake_prolific import TOKEN
 from tests.payments.studies import create_study, words
@@ -40,9 +42,9 @@ async def create_two_studies(engine, prolific, *, people=1, budget=1_000):
     return first, replace(first, campaign=other)
 
 
-async def approve(study, submission):
+async def approve(study, submission, access=None):
     decided = SubmissionDecision(submission, "approve")
-    await decide_on_submission(study.engine, study.connector, study.campaign, decided, clock=study.clock)
+    await decide_on_submission(study.engine, study.connector, study.campaign, decided, clock=study.clock, access=access)
 
 
 async def live_rewards(study):
@@ -99,6 +101,11 @@ async def test_a_person_approves_where_the_reward_is_reserved_and_is_told_so_els
     with pytest.raises(Conflict, match="Another campaign") as refused:
         await approve(waiting, "s1")
     assert refused.value.code == "reward_elsewhere"
+    assert f"“{holding.campaign.name}”" in refused.value.message
+    with pytest.raises(Conflict) as refused_to_stranger:
+        await approve(waiting, "s1", Access(user_id=999, role="member"))
+    assert refused_to_stranger.value.code == "reward_elsewhere"
+    assert holding.campaign.name not in refused_to_stranger.value.message
     assert prolific.rewards_paid == []
     await approve(holding, "s1")
     assert prolific.rewards_paid == ["s1"]
@@ -118,6 +125,115 @@ async def test_a_reward_goes_to_the_other_campaign_when_the_first_one_no_longer_
     await first.work_again(minutes=10)
     ((new_holder, *_),) = await live_rewards(first)
     assert {holder, new_holder} == {first.campaign.id, second.campaign.id}
+
+
+def holder_and_other(rewards, first, second):
+    """The study whose campaign has the one live reward, and the other one."""
+    ((holder, *_),) = rewards
+    return (first, second) if holder == first.campaign.id else (second, first)
+
+
+async def erase_p1(study):
+    """Erase the person of submission s1 from a campaign."""
+    ((name,),) = await fetch_rows(
+        study.engine,
+        "SELECT n.name FROM named_annotators n JOIN annotators a ON a.id = n.id AND a.campaign_id = n.campaign_id "
+        "WHERE n.campaign_id = :id AND a.worker_id = 'p1'",
+        id=study.campaign.id,
+    )
+    await erase_person_and_return_erasure(
+        study.engine, study.campaign.slug, name, "anonymise", now=study.clock.now, requested_by="Ann"
+    )
+
+
+async def test_a_reward_counts_once_after_its_person_was_erased_where_it_was_booked(engine, prolific):
+    first, second = await create_two_studies(engine, prolific)
+    prolific.submissions["s1"]["status"] = "APPROVED"
+    await first.work_again(minutes=10)
+    holder, _ = holder_and_other(await live_rewards(first), first, second)
+    await erase_p1(holder)
+    await first.work_again(minutes=10)
+    await first.work_again(minutes=10)
+    ((campaign, submission, state),) = await live_rewards(first)
+    assert (campaign, state) == (holder.campaign.id, "sent")
+    assert submission.startswith("erased:")
+
+
+async def test_a_reserved_reward_of_an_erased_person_is_reserved_in_the_campaign_that_still_knows_them(
+    engine, prolific
+):
+    first, second = await create_two_studies(engine, prolific)
+    await first.work_again(minutes=10)
+    holder, other = holder_and_other(await live_rewards(first), first, second)
+    await erase_p1(holder)
+    await first.work_again(minutes=10)
+    await first.work_again(minutes=10)
+    assert await live_rewards(first) == [(other.campaign.id, "s1", "prepared")]
+
+
+async def test_a_reward_counts_once_although_its_campaign_moved_to_another_workspace(engine, prolific):
+    first, second = await create_two_studies(engine, prolific)
+    prolific.submissions["s1"]["status"] = "APPROVED"
+    await first.work_again(minutes=10)
+    holder, _ = holder_and_other(await live_rewards(first), first, second)
+    await execute_sql(
+        engine,
+        "UPDATE payment_accounts SET workspace = 'workspace2' WHERE campaign_id = :id",
+        id=holder.campaign.id,
+    )
+    await first.work_again(minutes=10)
+    assert await live_rewards(first) == [(holder.campaign.id, "s1", "sent")]
+
+
+async def test_a_reward_that_was_booked_before_hashes_were_stored_counts_once(engine, prolific):
+    first, second = await create_two_studies(engine, prolific)
+    prolific.submissions["s1"]["status"] = "APPROVED"
+    await first.work_again(minutes=10)
+    holder, _ = holder_and_other(await live_rewards(first), first, second)
+    await execute_sql(engine, "UPDATE payments SET submission_hash = NULL")
+    await first.work_again(minutes=10)
+    await erase_p1(holder)
+    await first.work_again(minutes=10)
+    ((campaign, _, state),) = await live_rewards(first)
+    assert (campaign, state) == (holder.campaign.id, "sent")
+
+
+LEAVING = {
+    "removed its study": "UPDATE payment_accounts SET study = '' WHERE campaign_id = :id",
+    "removed its token": "UPDATE payment_accounts SET token = NULL, due_at = NULL WHERE campaign_id = :id",
+}
+
+
+@pytest.mark.parametrize("leaving", LEAVING.values(), ids=LEAVING)
+@pytest.mark.parametrize(("status", "holds_in_the_end"), [("APPROVED", True), ("AWAITING REVIEW", False)])
+async def test_an_unclear_reward_of_a_campaign_that_no_longer_reads_is_settled_by_the_one_that_does(
+    engine, prolific, leaving, status, holds_in_the_end
+):
+    first, second = await create_two_studies(engine, prolific)
+    await first.work_again(minutes=10)
+    holder, other = holder_and_other(await live_rewards(first), first, second)
+    await execute_sql(
+        engine, "UPDATE payments SET state = 'unknown', sending_at = :now, batch = 'b'", now=first.clock.now
+    )
+    await execute_sql(engine, leaving, id=holder.campaign.id)
+    await execute_sql(engine, "DELETE FROM submissions WHERE campaign_id = :id", id=holder.campaign.id)
+    prolific.submissions["s1"]["status"] = status
+    first.clock.advance(minutes=10)
+    await execute_sql(engine, "UPDATE payment_accounts SET due_at = :now WHERE token IS NOT NULL", now=first.clock.now)
+    await first.work.work_on_due_campaigns()
+    expected = (holder.campaign.id, "s1", "sent") if holds_in_the_end else (other.campaign.id, "s1", "prepared")
+    assert await live_rewards(first) == [expected]
+
+
+async def test_an_unclear_reward_of_a_campaign_that_still_reads_stays_there(engine, prolific):
+    first, second = await create_two_studies(engine, prolific)
+    await first.work_again(minutes=10)
+    holder, _ = holder_and_other(await live_rewards(first), first, second)
+    await execute_sql(
+        engine, "UPDATE payments SET state = 'unknown', sending_at = :now, batch = 'b'", now=first.clock.now
+    )
+    await first.work_again(minutes=10)
+    assert await live_rewards(first) == [(holder.campaign.id, "s1", "prepared")]
 
 
 async def test_a_hundred_readings_at_once_reserve_each_reward_once_and_pass_no_budget(engine, prolific):

@@ -1,5 +1,6 @@
 """An import never brings erased people back."""
 
+import asyncio
 import io
 from datetime import timedelta
 
@@ -12,7 +13,15 @@ from app.imports.responses_import import import_responses_of_file_and_return_rec
 from app.privacy.erasure_work import finish_open_erasures
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.retention import erase_outdated_data
-from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows, fetch_value, store_settings
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    requests_are_waiting_sql,
+    store_settings,
+    wait_until,
+)
 from tests.campaigns.drafts import apply_action
 from tests.imports.interruption import interrupt_import
 from tests.privacy.people import erase_found, verification_is_clean
@@ -97,6 +106,34 @@ async def test_an_erasure_while_an_import_reads_its_file_is_finished_when_the_fi
     assert await fetch_value(engine, COUNT_FINISHED) == 1
     await interrupt_import_of(engine, campaign, *(f"W{k}" for k in range(12)), "Ann")  # which began before
     await finish_open_erasures(engine, now=LATER)
+    assert await fetch_value(engine, COUNT_FINISHED) == 0
+    await InterruptedImports(engine, lambda _campaign_id: None).continue_imports()
+    await finish_open_erasures(engine, now=LATER)
+    assert await fetch_value(engine, COUNT_FINISHED) == 1
+
+
+async def test_an_erasure_during_the_first_transaction_of_an_import_is_finished_when_the_file_is_gone(
+    engine, campaign, monkeypatch
+):
+    """Both steps of the erasure come while the file is stored, but not committed."""
+    monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 5)
+    is_stored, may_go_on, store = asyncio.Event(), asyncio.Event(), response_storage.ResponseStorage.store_batch
+
+    async def store_batch_after_the_erasure(storage, connection, batch):
+        is_stored.set()
+        await may_go_on.wait()
+        return await store(storage, connection, batch)
+
+    monkeypatch.setattr(response_storage.ResponseStorage, "store_batch", store_batch_after_the_erasure)
+    importing = asyncio.create_task(interrupt_import_of(engine, campaign, *(f"W{k}" for k in range(12)), "Ann"))
+    await is_stored.wait()
+    await erase_found(engine, campaign, "Ann", "anonymise", now=LATER)
+    finishing = asyncio.create_task(finish_open_erasures(engine, now=LATER))
+    waiting = asyncio.create_task(wait_until(engine, requests_are_waiting_sql(1)))
+    await asyncio.wait({finishing, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    may_go_on.set()
+    await asyncio.gather(importing, finishing)
+    waiting.cancel()
     assert await fetch_value(engine, COUNT_FINISHED) == 0
     await InterruptedImports(engine, lambda _campaign_id: None).continue_imports()
     await finish_open_erasures(engine, now=LATER)

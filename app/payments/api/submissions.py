@@ -5,7 +5,7 @@ from datetime import datetime
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.accounts.guards import program_router
+from app.accounts.guards import CurrentAccess, program_router
 from app.annotation.platforms.service import SubmissionStatus
 from app.database.audit_log import log_change
 from app.http.dependencies import (
@@ -118,12 +118,13 @@ async def set_review_settings(
     ),
 )
 async def decide_on_submission_from_api(
-    database: Database, connector: Connector, slug: str, body: SubmissionDecisionSchema
+    database: Database, connector: Connector, access: CurrentAccess, slug: str, body: SubmissionDecisionSchema
 ) -> None:
     """Approve or reject a submission at the platform, or ask the person to return it."""
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    await decide_on_submission(database, connector, campaign, SubmissionDecision(**body.model_dump()), clock=get_now)
+    decided = SubmissionDecision(**body.model_dump())
+    await decide_on_submission(database, connector, campaign, decided, clock=get_now, access=access)
 
 
 class SubscriptionSchema(BaseModel):

@@ -3,7 +3,7 @@
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from app.accounts.guards import researcher_router
+from app.accounts.guards import CurrentAccess, researcher_router
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.service import MIN_REJECTION_CHARACTERS
 from app.errors import Refusal
@@ -83,7 +83,7 @@ async def submit_review_settings(
 
 @router.post("/submissions")
 async def submit_decision_on_submission(
-    request: Request, form: FormFields, database: Database, connector: Connector, slug: str
+    request: Request, form: FormFields, database: Database, connector: Connector, access: CurrentAccess, *, slug: str
 ) -> Response:
     """Approve or reject a submission, or ask for its return. Its id is in the body, so no log of addresses has it."""
     try:
@@ -91,7 +91,7 @@ async def submit_decision_on_submission(
             campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         names = ("submission", "decision", "category", "message")
         decided = SubmissionDecision(**{name: form.get(name, "") for name in names})
-        await decide_on_submission(database, connector, campaign, decided, clock=get_now)
+        await decide_on_submission(database, connector, campaign, decided, clock=get_now, access=access)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_submissions_page(request, connection, slug, refusal=refusal, entered=form)
