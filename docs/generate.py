@@ -54,7 +54,7 @@ EXPLANATIONS = {
     "startup_problem": "Easel cannot start on this machine. The message says why.",
     "too_few_items": "“…” has fewer items than one HIT needs. Upload them, then launch.",
     "yaml_unreadable": "Line …: the message says what is not valid in the file. Nothing was created.",
-    "baseline_advice": "Whether the baseline wins and loses about equally, and otherwise which baseline to choose.",
+    "baseline_advice": "Whether the baseline wins and loses about equally and, if not, which baseline to choose.",
     "draws_without_value": "In … of … draws of the items, the value is not defined; the interval uses the others.",
     "figure_without_interval": "There is no interval for one of the correlations, for the reason given.",
     "judged_again": "… items were judged again by the same annotator, which does not narrow any interval.",

@@ -23,7 +23,7 @@ def test_a_schema_that_this_easel_cannot_work_on_is_a_sentence_for_every_command
         "abc": f"is at revision abc, which no Easel up to {newest} has made",
         "0000": f"is at revision 0000, which no Easel up to {newest} has made",
         "0062": f"is at revision 0062, which no Easel up to {newest} has made",
-        "0060": "is at revision 0060, of an early Easel 0.1. Let the last Easel 0.1 upgrade it first",
+        "0060": "is at revision 0060, of an early Easel 0.1. Upgrade it to the last 0.1 release first",
     }
     for revision, said in cases.items():
         run_sql(database_url, f"UPDATE alembic_version SET version_num = '{revision}'")

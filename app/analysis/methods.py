@@ -35,7 +35,7 @@ SCORE_METHODS: dict[str, ScoreMethod] = {
     "ordinal_median": scores.MEDIAN_METHOD,
     "z_scores": scores.Z_SCORES_METHOD,
     "geometric_mean": scores.GEOMETRIC_MEAN_METHOD,
-    # Where classes are counted, the score is how sure the likeliest one is, which is no place on a scale.
+    # Not laws that count classes: their score is the share of the likeliest class, not a position on a scale.
     **{law.name: scores.score_method_of_law(law) for law in ONLINE_LAWS.values() if not law.family.counts_classes},
     "bradley_terry": pairwise_tables.BRADLEY_TERRY,
     "aware_bradley_terry": aware_comparison_scores.AWARE_BRADLEY_TERRY,

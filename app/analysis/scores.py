@@ -182,10 +182,10 @@ def notes_on_coverage_of_law_intervals(answers: Answers, low: Array, high: Array
         return ()
     wide = f"{times:.1f} times as wide" if f"{times:.1f}" != "1.0" else "about as wide"
     sentence = (
-        f"Judging by how far annotators differ, about {100 * share:.0f} in 100 of its intervals contain the mean score "
-        "that all annotators would give. The share is higher if some annotators are stricter than others, which an "
-        f"order does not show. These intervals are around a score from the order alone, and are {wide} as the mean’s "
-        "calibrated intervals, which contain it 95 times in 100."
+        "This method reads only the order of the items. Judging by how far annotators differ, about "
+        f"{100 * share:.0f} in 100 of its intervals contain the mean score that all annotators would give. If some "
+        f"annotators are stricter than others, the share is higher. The intervals are {wide} as the calibrated "
+        "intervals of the mean, of which 95 in 100 contain it."
     )
     return (Note("intervals_too_narrow", sentence),)
 

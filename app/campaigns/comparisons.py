@@ -58,7 +58,7 @@ class ComparisonUnit:
         if count >= MIN_COMPARISONS:
             return ""
         return (
-            f"{self.title}: {format_comparisons(count)}, less than one, so some are never judged. "
+            f"{self.title}: {format_comparisons(count)}, which is less than one, so some are never judged. "
             f"One needs {pluralize(self.judgments_needed_for_comparisons(MIN_COMPARISONS), 'judgment')} per system."
         )
 

@@ -71,8 +71,8 @@ def problem_by_setting_of_conditions(settings: SettingsOfAskedItems, design: Des
             else ""
         ),
         "block_order": (
-            "answers compare items of one task, and in blocks nothing would compare those of two conditions: choose "
-            "none, or the design “Pairwise against a baseline”, whose tasks all show the baseline"
+            "answers compare the items of a task, and with blocks no task would compare items of two conditions: "
+            "choose none, or the design “Pairwise against a baseline”, whose tasks all show the baseline"
             if has_blocks and can_only_compare(settings, design) and not design.always_shown
             else ""
         ),

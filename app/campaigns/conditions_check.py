@@ -334,8 +334,8 @@ async def refuse_limit_that_moves_blocks(
     if campaign.tasks_per_block is None:
         raise Conflict(
             f"“{campaign.name}” is {campaign.status}, and the tasks per annotator decide where its blocks end, so "
-            "people at work would have blocks of different lengths. Nothing was changed. To change the limit, copy the "
-            "campaign.",
+            "people who have begun would have blocks of different lengths. Nothing was changed. To change the limit, "
+            "copy the campaign.",
             code="blocks_are_fixed",
             setting="hits_per_annotator",
         )

@@ -203,7 +203,7 @@ def choose_gold_ids_and_cells_or_refuse(
         )
     if len(answers) < count:
         message = (
-            f"{count:,} gold items are wanted, but only {pluralize(len(answers), 'item')} of this draft "
+            f"You asked for {count:,} gold items, but only {pluralize(len(answers), 'item')} of this draft "
             f"{'has' if len(answers) == 1 else 'have'} a known answer in “{column}”. Nothing was changed."
         )
         raise Invalid(message, code="known_answers_too_few", column=column, known=len(answers))

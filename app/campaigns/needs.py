@@ -74,7 +74,7 @@ NEEDS = (
     Need(
         "scores",
         "Scores for all items",
-        "Every item gets a score. The least certain items are asked first.",
+        "Every item gets a score. Easel asks first about the least certain items.",
         ("none", "intervals", "halves"),
         ("easl", "scores", "pairs", "balanced"),
         ("goal", "goal_percent", "goal_width", "goal_correlation"),
@@ -82,7 +82,7 @@ NEEDS = (
     Need(
         "best",
         "The best items",
-        "Which items are at the top? Clear losers are asked less.",
+        "Which items are at the top? Easel asks less about clear losers.",
         ("best",),
         ("best",),
         ("best_items", "goal_percent", "goal_within"),
@@ -90,7 +90,7 @@ NEEDS = (
     Need(
         "threshold",
         "Above or below a line",
-        "On which side of a line is each item? Clear cases are asked less.",
+        "On which side of a line is each item? Easel asks less about clear cases.",
         ("threshold",),
         ("threshold",),
         ("threshold", "goal_percent", "goal_within"),
@@ -106,7 +106,7 @@ NEEDS = (
     Need(
         "labels",
         "A label for each item",
-        "Which category is right? Items that people disagree about are asked more.",
+        "Which category is right? Easel asks more about items on which people disagree.",
         ("none",),
         ("information", "entropy", "easl", "scores", "balanced"),
         of_labels=True,

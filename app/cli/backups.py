@@ -48,7 +48,7 @@ SENTENCE_BY_STATE = {
 def backup(folder: Path | None, *, keep: int | None) -> None:
     """Back up the whole database into a FOLDER, while the server runs. Each backup is a dump and a manifest.
 
-    Without FOLDER, the one of EASEL_BACKUP_DIR is used.
+    Without FOLDER, the folder in EASEL_BACKUP_DIR is used.
     """
     settings = read_settings()
     folder = folder or settings.backup_dir

@@ -77,7 +77,7 @@ def repeat_server_calls_of_campaign(slug: str, state: str) -> None:
 def call_for_people_who_completed_earlier(slug: str, *, dry_run: bool) -> None:
     """Make a call for each person who completed before the campaign had an address to call.
 
-    They may have their credit already, such as by a code: compare with the platform first.
+    They may have their credit already, for example by a code: compare with the platform first.
     """
 
     async def work(connection: AsyncConnection) -> int:

@@ -47,7 +47,7 @@ def draft_study_of_campaign(slug: str, url: str | None) -> None:
 
 @study.command("test")
 @click.argument("slug")
-@click.option("--email", default="", help="Address of a test participant, to add one first.")
+@click.option("--email", default="", help="First add a test participant with this e-mail address.")
 def print_address_of_test_study(slug: str, email: str) -> None:
     """Make a test study of the draft, on which a test participant works without pay, and print its address."""
 

@@ -81,7 +81,7 @@ output_versions = Table(
     ),
 )  # fmt: skip
 
-# Files of answers whose import has begun: a row goes with the last answers, so an interrupted import is continued.
+# Files of answers whose import has begun. A row is deleted with the last answers, so an interrupted import continues.
 unfinished_imports = Table(
     "unfinished_imports",
     metadata,

@@ -93,8 +93,8 @@ def require_upgradable_schema(revision: str | None) -> None:
         return
     if re.fullmatch(r"\d{4}", revision) and "0000" < revision < LAST_REVISION_OF_0_1:
         raise StartupProblem(
-            f"The schema of the database is at revision {revision}, of an early Easel 0.1. Let the last Easel 0.1 "
-            "upgrade it first, as docs/operators/upgrading.md shows, then start this one. Nothing was changed.",
+            f"The schema of the database is at revision {revision}, of an early Easel 0.1. Upgrade it to the last "
+            "0.1 release first, as docs/operators/upgrading.md shows, then start this version. Nothing was changed.",
             code="schema_too_old",
         )
     if re.fullmatch(r"\d{4}_\w+", revision) and revision > newest:

@@ -138,7 +138,7 @@ submissions = Table(
     Index("submissions_annotator_id_idx", "campaign_id", "annotator_id"),
 )
 
-# Notices of the service that were acted on, so that a repeated one is not.
+# Notices that Easel has acted on, so that it ignores a repeated one.
 service_notices = Table(
     "service_notices",
     metadata,

@@ -54,7 +54,7 @@ MAX_VALUES_PREVIEWED = 20
 # What happens again if the same file is continued. Lost connections pass, and so does the end of a process.
 RECURRENT_ERRORS = (Refusal, ArithmeticError, AttributeError, EOFError, LookupError, TypeError, ValueError)
 UNEXPECTED_END_TEXT = (
-    "The server could not go on, and its log says why. Import the file again: only the missing tasks are added."
+    "The server could not continue; its log says why. Import the file again: only the missing tasks are added."
 )
 MAX_STORED_FILE_MB = 1024  # the most that an operator can allow for uploads
 

@@ -104,7 +104,9 @@ def finding_about_backups(settings: Settings, *, now: datetime) -> InstallationF
     begun_at = datetime.strptime(dumps[-1].stem, "easel-%Y%m%d-%H%M%S").replace(tzinfo=UTC)
     message = f"The newest backup is from {begun_at:%Y-%m-%d %H:%M} UTC."
     if now - begun_at > MAX_BACKUP_AGE:
-        return InstallationFinding("backups", Severity.WARNING, message, f"See why none was made since. {remedy}")
+        return InstallationFinding(
+            "backups", Severity.WARNING, message, f"Find out why there is no newer one. {remedy}"
+        )
     return InstallationFinding("backups", Severity.OK, message)
 
 

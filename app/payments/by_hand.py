@@ -86,7 +86,7 @@ async def load_payments_of_downloaded_list_or_refuse(
     parameters = {"campaign": campaign.id, "by_hand": MADE_BY_HAND, "batch": batch}
     rows = (await connection.execute(LOAD_DOWNLOADED_LIST, parameters)).all()
     if not rows:
-        raise Conflict("Every payment of this list was decided. Nothing was changed.", code="nothing_to_pay")
+        raise Conflict("All payments on this list were settled before. Nothing was changed.", code="nothing_to_pay")
     await log_change(connection, "payments.by_hand", campaign, about=str(len(rows)))
     return rows
 

@@ -233,7 +233,8 @@ async def check_connection_or_refuse_and_tell_if_workspace_checked(
         )
     if balance.currency != campaign.currency:
         raise Invalid(
-            f"The workspace pays in {balance.currency}, but this campaign in {campaign.currency}. Nothing was stored.",
+            f"The workspace pays in {balance.currency}, but this campaign pays in {campaign.currency}. "
+            "Nothing was stored.",
             code="currency_differs",
         )
     return True

@@ -42,9 +42,7 @@ from app.payments.sending import TIME_FOR_CALL_THAT_PAYS, Clock
 
 MAX_MESSAGE_CHARACTERS = 2_000
 MIN_RETURN_REASON_CHARACTERS = 10
-APPROVAL_IS_UNDER_WAY = (
-    "Easel approves this submission just now, or has approved it. Nothing was changed: reload the page."
-)
+APPROVAL_IS_UNDER_WAY = "Easel is approving this submission, or has approved it. Nothing was changed: reload the page."
 
 LOAD_SUBMISSION = text(f"""
     SELECT u.external_id, u.status, u.annotator_id, u.reward, u.decision_pending_since, n.name,

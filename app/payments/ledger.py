@@ -370,8 +370,8 @@ def refuse_decision_unless_possible(payment: Row[Any], decision: str, *, is_conn
         return
     if not is_time_to_decide(payment, is_connected=is_connected, now=now):
         raise Conflict(
-            "Easel still asks the platform what became of this payment. You can decide 30 minutes after the "
-            "call, once the platform has answered again, or 24 hours after it. Nothing was changed.",
+            "Easel is still asking the platform what became of this payment. You can decide 30 minutes after the "
+            "call if the platform has answered again, and otherwise after 24 hours. Nothing was changed.",
             code="too_early",
         )
     if decision == "again" and not can_be_sent_again(payment):

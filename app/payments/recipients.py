@@ -80,7 +80,7 @@ def refuse_unpayable_recipient(row: Row[Any] | None, beginning: str, number: int
         )
     if row.platform != account.platform:
         raise Invalid(
-            f"{beginning}, who came from elsewhere and cannot be paid there. Nothing was stored.",
+            f"{beginning}, who did not come from this platform and cannot be paid there. Nothing was stored.",
             code="recipient_elsewhere",
             bonus=number,
         )

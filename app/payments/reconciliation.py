@@ -123,8 +123,8 @@ async def reconcile_submissions_and_add_problems(
             study_reward = None
             submissions = [replace(submission, reward=None) for submission in submissions]
             problems.append(
-                f"Study {study} pays in {currency}, but this campaign in {account.currency}: Easel neither books nor "
-                "approves its rewards."
+                f"Study {study} pays in {currency}, but this campaign pays in {account.currency}: Easel "
+                "neither books nor approves its rewards."
             )
         await store_and_prune_submissions_of_study(
             database, account, study, submissions, study_reward, submission_hash=submission_hash, now=now
@@ -135,7 +135,7 @@ async def reconcile_submissions_and_add_problems(
         shared = await list_studies_also_read_by_other_campaigns(connection, account, study_ids_of_account(account))
     problems += [
         f"Another campaign reads study {study}, too. Neither approves its submissions by itself, as a person may be in "
-        "both. Take it out of one of them."
+        "both. Remove it from one of them."
         for study in shared
     ]
     problems += await book_rewards(database, account.campaign_id, now=await clock())

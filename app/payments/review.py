@@ -32,12 +32,12 @@ SUBMISSION_IS_APPROVABLE = f"""u.status = 'awaiting' AND s.completed_at IS NOT N
 
 # What is to do about a submission, by its finding; the most urgent first.
 FINDING_SENTENCES = {
-    "missing_here": "It waits for a review at the platform, but no such visit came here. Ask the person what happened.",
+    "missing_here": "It waits for a review at the platform, but Easel has no such visit. Ask the person what happened.",
     "unfinished_here": "It waits for a review at the platform, but not all answers are here.",
     "ended_there": "All answers are here, but it was returned or timed out at the platform, so it is not paid.",
     "rejected_there": "All answers are here and nobody held the annotator, but it was rejected at the platform.",
     "open_there": "All answers are here, but the person has not entered the code at the platform yet.",
-    "decision_unclear": "Its rejection, or the request to return it, has no reply. Look at the platform, then decide.",
+    "decision_unclear": "The platform has not replied to its rejection, or to the request to return it. Check there.",
     "return_requested": "You asked the person to return it. If they do not, approve or reject it.",
     "held": "The annotator is held or excluded. Decide yourself.",
     "approvable": "All answers are here. It can be approved.",

@@ -255,7 +255,7 @@ def refuse_unless_forecastable(campaign: CampaignWithProgress) -> None:
             raise Conflict(f"{name} cannot have a goal: {reason}.", code="no_goal_possible")
         raise Conflict(
             f"{name} collects all its judgments, so there is nothing to plan. A plan tells when a campaign can stop "
-            "earlier. To let it, choose a goal in the step “How much”, under “Stop before all judgments are in”.",
+            "earlier. For that, choose a goal in the step “How much”, under “Stop before all judgments are in”.",
             code="no_goal",
         )
     if not campaign.item_count:

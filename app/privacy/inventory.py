@@ -287,7 +287,7 @@ PERSONAL_TABLES = (
         (
             personal_column(
                 "state since",
-                "what the update law estimates of them, such as bias",
+                "what the update law estimates about them, such as bias",
                 "conduct",
                 fate="`remove` deletes it, with the next revision",
             ),

@@ -211,7 +211,7 @@ def search_term_or_refuse(term: str) -> str:
         raise Invalid("Enter an id, a name or a code of the person.", code="person_missing")
     if len(stripped) > MAX_TERM_CHARACTERS:
         raise Invalid(
-            f"No id or name of a person has more than {MAX_TERM_CHARACTERS} characters: “{shorten_echo(stripped)}”.",
+            f"“{shorten_echo(stripped)}” is too long: an id or name has at most {MAX_TERM_CHARACTERS} characters.",
             code="person_too_long",
         )
     return stripped

@@ -120,7 +120,7 @@ async def change_study_from_api(
 class TestParticipantSchema(BaseModel):
     __test__ = False  # for pytest, which would collect it
     email: str = Field(
-        "", max_length=254, description="Address of a test participant to add first, if none was added yet."
+        "", max_length=254, description="E-mail address of a test participant to add first, if there is none yet."
     )
 
 

@@ -262,7 +262,7 @@ def refuse_publication_unless_meant(campaign: Campaign, state: StudyState, total
     """Raise `Conflict` (`not_running`, `total_differs`) unless people can work, and a person typed what it costs."""
     if campaign.status != "running":
         raise Conflict(
-            "Launch the campaign first: until then, people find no work. Nothing changed.", code="not_running"
+            "Launch the campaign first: until then, people find no work. Nothing was changed.", code="not_running"
         )
     if total.strip() != amount_text(study_total(state)):
         raise Conflict(

@@ -100,8 +100,8 @@ async def prepare_calls_for_earlier_people_and_count_them_or_refuse(
     """
     if not campaign.call_completed:
         raise Conflict(
-            "The settings have no address for people who have finished, so nobody can be called for. Nothing was "
-            "changed.",
+            "The settings have no address for people who have finished, so Easel cannot make a call for them. "
+            "Nothing was changed.",
             code="no_call_address",
         )
     parameters = {

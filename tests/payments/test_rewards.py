@@ -362,7 +362,7 @@ async def test_a_study_in_another_currency_is_neither_booked_nor_approved(engine
     await study.work_again(minutes=10)
     assert await study.rewards() == []
     assert prolific.rewards_paid == []
-    assert "Study study-1 pays in USD, but this campaign in GBP" in await account_problem(study)
+    assert "Study study-1 pays in USD, but this campaign pays in GBP" in await account_problem(study)
 
 
 async def test_a_study_whose_currency_is_not_told_is_read(engine, prolific):

@@ -132,8 +132,8 @@ async def change_participant_list_and_count_changes(
     counts = await count_listed_people(connection, campaign.id)
     if counts.get(list_name, ListCount()).people > MAX_LISTED_PEOPLE or len(counts) > MAX_GROUPS + 2:
         raise TooLarge(
-            f"A list has at most {pluralize(MAX_LISTED_PEOPLE, 'id')}, and a campaign {MAX_GROUPS} groups. Nothing was "
-            "changed.",
+            f"A list has at most {pluralize(MAX_LISTED_PEOPLE, 'id')}, and a campaign at most {MAX_GROUPS} groups. "
+            "Nothing was changed.",
             code="too_many_people",
         )
     if changed and list_name == "allow" and not counts["allow"].people and not may_open_to_everyone:

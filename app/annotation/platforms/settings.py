@@ -217,19 +217,19 @@ class CrowdSettings(InputModel):
     )  # fmt: skip
     call_failed_checks: CallAddress | None = Field(
         default=Campaign.call_failed_checks, title="Call for failed checks", json_schema_extra=EDITABLE | PRIVATE,
-        description="Likewise, for people stopped by quality checks.",
+        description="The same for people stopped by quality checks.",
     )  # fmt: skip
     call_screened_out: CallAddress | None = Field(
         default=Campaign.call_screened_out, title="Call for people screened out", json_schema_extra=EDITABLE | PRIVATE,
-        description="Likewise, for people who did not qualify.",
+        description="The same for people who did not qualify.",
     )  # fmt: skip
     call_quota_full: CallAddress | None = Field(
         default=Campaign.call_quota_full, title="Call if a quota is full", json_schema_extra=EDITABLE | PRIVATE,
-        description="Likewise, for people whose quota is full. Empty: as for people screened out.",
+        description="The same for people whose quota is full. Empty: as for people screened out.",
     )  # fmt: skip
     call_nothing_left: CallAddress | None = Field(
         default=Campaign.call_nothing_left, title="Call if no work is left", json_schema_extra=EDITABLE | PRIVATE,
-        description="Likewise, for people who arrive when all tasks are done.",
+        description="The same for people who arrive when all tasks are done.",
     )  # fmt: skip
     call_method: Literal["GET", "POST"] = Field(
         default="GET", title="How Easel calls", json_schema_extra=EDITABLE,

@@ -203,7 +203,7 @@ def _correlate_halves(fit_half: Callable[[BooleanArray], Array], halves: Iterato
     correlations = [r for mask in halves if (r := _correlation_of_halves_or_none(fit_half, mask)) is not None]
     if not correlations:
         raise Inestimable(
-            f"In no split do both halves have scores of {MIN_ITEMS} or more of the same items.",
+            f"There is no split in which both halves have scores for the same {MIN_ITEMS} items or more.",
             code="halves_without_scale",
         )
     mean = float(np.mean(correlations))

@@ -320,7 +320,7 @@ class ProlificService(PlatformService):
         while True:
             if clock() >= self._ends_at:
                 self.is_cut_short = True
-                raise CallNotMade("There are many calls to make. Easel goes on soon.")
+                raise CallNotMade("There are many calls to make. Easel continues soon.")
             reply = await self._request_once(method, path, body, query=query, keeps_connection=keeps_connection)
             wait = seconds_to_wait_or_none(reply) if keeps_connection and self._ends_at < inf else None
             if wait is None or waits == MAX_WAITS_PER_CALL or clock() + wait >= self._ends_at:
