@@ -245,7 +245,7 @@ class CrowdSettings(InputModel):
         description="A reply without it means that the platform did not count the call. Empty: the status decides.",
     )  # fmt: skip
     call_repeatable: bool = Field(
-        default=False, title="The platform counts a repeated call once", json_schema_extra=EDITABLE,
+        default=False, title="The platform counts a repeated call only once", json_schema_extra=EDITABLE,
         description="Easel then repeats calls whose reply is missing. Otherwise, you decide about each of them.",
     )  # fmt: skip
 
