@@ -23,7 +23,7 @@ class Alert(BaseModel):
     )
     raised_at: datetime
     about: str = Field(description="The subject, such as A7, item v3 or HITs.")
-    because: str
+    because: str = Field(description="An explanation or a comment; may be empty.")
     said: str = Field(description="The alert as a sentence for people.")
     seen_at: datetime | None
     seen_by: str | None

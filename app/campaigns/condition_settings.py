@@ -33,8 +33,8 @@ class ConditionSettings(InputModel):
     )  # fmt: skip
     tasks_per_block: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, title="Tasks per block",
-        description="Empty: the tasks per annotator divided among the conditions, which the launch fixes; without that "
-        "limit, as many as the condition has for a person.",
+        description="Empty: the launch divides the tasks per annotator among the conditions; without that limit, a "
+        "block has as many tasks as its condition has for a person.",
     )  # fmt: skip
     block_pause: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_PAUSE_CHARACTERS)] = Field(
         default=Campaign.block_pause, title="Text between blocks", json_schema_extra=EDITABLE,

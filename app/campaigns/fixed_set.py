@@ -29,7 +29,7 @@ class WhoJudgesSettings(ConditionSettings):
         "measure agreement.",
     )  # fmt: skip
     fixed_items: Annotated[list[FixedItemId], Field(max_length=MAX_FIXED_ITEMS)] = Field(
-        default=[], title="Items of the fixed set", description="Ids of items, one per line.",
+        default=[], title="Items of the fixed set", description="Ids of the items that everyone judges, one per line.",
     )  # fmt: skip
     fixed_random: int = Field(
         default=Campaign.fixed_random, ge=0, le=MAX_FIXED_ITEMS, title="Random items of the fixed set",

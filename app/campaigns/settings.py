@@ -175,7 +175,7 @@ class CampaignSettings(
 
     rule: RuleName = Field(
         default="easl", title="Selection rule",
-        description="How Easel picks the next items. Keep the default unless you know why.",
+        description="How Easel picks the next items. Keep the default unless you have a reason.",
     )  # fmt: skip
     best_items: int = Field(
         default=10, ge=1, le=1_000_000, title="Best items",
@@ -187,7 +187,7 @@ class CampaignSettings(
     )  # fmt: skip
     asked_by: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
         default=Campaign.asked_by, title="Deciding criterion",
-        description="Criterion that decides what is asked next, and that the goal is about. Empty: all together.",
+        description="Criterion that decides what is asked next and when the goal is reached. Empty: all together.",
     )  # fmt: skip
     selection: Selection = Field(
         default="streaming", title="Schedule",

@@ -60,7 +60,7 @@ def print_server_calls(slug: str, *, as_json: bool) -> None:
 def repeat_server_calls_of_campaign(slug: str, state: str) -> None:
     """Make all failed or all unknown calls again. The server does so within seconds, while it runs.
 
-    Unknown calls may have been counted: repeat them only if the platform counts a repeated call once.
+    Unknown calls may have been counted: repeat them only if the platform does not count a call twice.
     """
 
     async def work(connection: AsyncConnection) -> int:

@@ -32,7 +32,7 @@ class VisitSettings(InputModel):
     )  # fmt: skip
     open_platforms: bool | None = Field(
         default=None, title="Platform links", json_schema_extra=EDITABLE,
-        description="Anyone who knows these links can invent an ID, so IDs are not proof of identity.",
+        description="Let new people use the links for platforms. Anyone who knows such a link can invent an ID.",
     )  # fmt: skip
     passphrase: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default="", title="Passphrase of the open link", json_schema_extra=EDITABLE | PRIVATE,

@@ -186,8 +186,8 @@ class CrowdSettings(InputModel):
     )  # fmt: skip
     form_origins: Annotated[list[FormOrigin], Field(max_length=10)] = Field(
         default=[], title="Sites that take outcomes as a form", json_schema_extra=EDITABLE,
-        description="One per line, for example: https://panel.example. The parameters of an address of this site are "
-        "posted as a form.",
+        description="One per line, for example: https://panel.example. If an outcome’s address is on "
+        "such a site, its parameters are posted there as a form.",
     )  # fmt: skip
     return_completed: ReturnCodeOrUrl | None = Field(
         default=Campaign.return_completed, title="Completion code", json_schema_extra=EDITABLE,
@@ -213,7 +213,7 @@ class CrowdSettings(InputModel):
     call_completed: CallAddress | None = Field(
         default=Campaign.call_completed, title="Call for people who have finished",
         json_schema_extra=EDITABLE | PRIVATE,
-        description="Address that Easel’s server calls once for each of them, so that they get their credit.",
+        description="Address that Easel’s server calls once for each person who has finished, to give them credit.",
     )  # fmt: skip
     call_failed_checks: CallAddress | None = Field(
         default=Campaign.call_failed_checks, title="Call for failed checks", json_schema_extra=EDITABLE | PRIVATE,
@@ -242,10 +242,10 @@ class CrowdSettings(InputModel):
     call_confirmation: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default=Campaign.call_confirmation, title="Text in the reply to a call that counted",
         json_schema_extra=EDITABLE,
-        description="A reply without it means that the platform did not count the call. Empty: its status decides.",
+        description="A reply without it means that the platform did not count the call. Empty: the status decides.",
     )  # fmt: skip
     call_repeatable: bool = Field(
-        default=False, title="The platform counts a repeated call once", json_schema_extra=EDITABLE,
+        default=False, title="The platform counts a repeated call only once", json_schema_extra=EDITABLE,
         description="Easel then repeats calls whose reply is missing. Otherwise, you decide about each of them.",
     )  # fmt: skip
 

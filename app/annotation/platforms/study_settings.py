@@ -36,7 +36,7 @@ class StudySettings(InputModel):
 
     recruiting_title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=120), OneLine] = Field(
         default=Campaign.recruiting_title, title="Title of the study", json_schema_extra=EDITABLE,
-        description="People on the platform see it. Empty: the campaign’s name.",
+        description="Title that people on the platform see. Empty: the campaign’s name.",
     )  # fmt: skip
     recruiting_description: Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000)] = Field(
         default=Campaign.recruiting_description, title="Description of the study", json_schema_extra=EDITABLE,
@@ -44,7 +44,7 @@ class StudySettings(InputModel):
     )  # fmt: skip
     recruiting_minutes: Annotated[int, Field(ge=1, le=600)] | None = Field(
         default=Campaign.recruiting_minutes, title="Minutes of the study", json_schema_extra=EDITABLE,
-        description="With consent and instructions. Empty: minutes per task times tasks per annotator.",
+        description="Time with consent and instructions. Empty: minutes per task times tasks per annotator.",
     )  # fmt: skip
     recruiting_devices: StudyDevices = Field(
         default="any", title="Devices", json_schema_extra=EDITABLE,

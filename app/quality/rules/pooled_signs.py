@@ -55,7 +55,7 @@ class PooledSigns(QualityRule):
     name: ClassVar[str] = "signs"
     title: ClassVar[str] = "Signs of carelessness"
     condition: ClassVar[str] = (
-        "failed checks, haste and values together suggest carelessness; repeated values count only from "
+        "failed checks, speed and values together suggest carelessness; repeated values count only from "
         "{least_percent} % of the answers to clearly different items"
     )
     explanation: ClassVar[str] = (
