@@ -164,26 +164,30 @@ def iterate_response_export_rows(
     cells_by_item = {
         item: [*value_and_rank.get(item, (None, None)), *rest] for item, *rest in zip(row.items, *touches, strict=True)
     }
-    ids = dict(zip(row.shown, row.ids, strict=True))
+    ids, no_cells = dict(zip(row.shown, row.ids, strict=True)), [None] * (2 + len(TELEMETRY_COLUMNS))
+    # Cells of the whole HIT, made once for all of its items.
+    leader, segment, classes, plays_media = row.leader, row.segment, design.classes, criterion.campaign.plays_media
+    cells_before = row.seq, row.pseudonym, row.name, row.source, row.hit_id, row.iteration
+    times, screen = (row.issued_at, row.received_at), viewport and guard_against_formula(viewport)
+    cells_after = (
+        *(row.counts, row.replaces, row.drawn_because, row.leader_probability),
+        *(row.left_out, guard_against_formula(row.left_out_reason), row.left_out_at, row.barred, row.revision),
+    )
     for position, (number, item) in enumerate(zip(row.shown, row.ids, strict=True), start=1):
-        leader = None if row.leader is None else number == row.leader
-        score, rank, *told = cells_by_item.get(number, [None] * (2 + len(TELEMETRY_COLUMNS)))
-        touch, played = told[: -len(PLAYBACK_COLUMNS)], told[-len(PLAYBACK_COLUMNS) :]
-        label = [None if score is None else design.classes[int(score)]] if design.classes else []
+        score, rank, *told = cells_by_item.get(number, no_cells)
+        label = (None if score is None else classes[int(score)],) if classes else ()
+        is_leader = None if leader is None else number == leader
         yield (
-            *(row.seq, row.pseudonym, row.name, row.source, row.hit_id, row.iteration),
-            *(position, item, *name_and_place, leader, score, *label, rank),
-            *(row.issued_at, row.received_at, *touch, viewport and guard_against_formula(viewport)),
+            *cells_before,
+            *(position, item, *name_and_place, is_leader, score, *label, rank),
+            *(*times, *told[: -len(PLAYBACK_COLUMNS)], screen),
             number not in cells_by_item or str(number) in reasons,
-            row.counts,
-            row.replaces,
-            *(row.drawn_because, row.leader_probability),
-            *(row.left_out, guard_against_formula(row.left_out_reason), row.left_out_at, row.barred, row.revision),
+            *cells_after,
             *([1 + bisect_left(last_hits.get((row.segment_number, number), ()), row.hit_id)] if last_hits else ()),
-            *(segment_and_output_id_cells(row, ids, position - 1) if row.segment else ()),
+            *(segment_and_output_id_cells(row, ids, position - 1) if segment else ()),
             *(remark_cells(extra, str(number)) if has_remarks else ()),
-            *(played if criterion.campaign.plays_media else ()),
-            reasons.get(str(number)),
+            *(told[-len(PLAYBACK_COLUMNS) :] if plays_media else ()),
+            reasons.get(str(number)) if reasons else None,
         )
 
 

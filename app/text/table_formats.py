@@ -28,6 +28,7 @@ class TableStream:
 
 
 FLOAT_CELL_TYPES, FLAG_CELL_TYPES = frozenset({float, type(None)}), frozenset({bool, type(None)})
+TIME_CELL_TYPES = frozenset({datetime, type(None)})
 FLAG_CELL_TEXTS = {True: "true", False: "false", None: ""}
 NEEDS_CSV_QUOTES = re.compile('[",\r\n]')  # a cell with one of these is put in quotation marks
 EMPTY_CSV_LINE = '""'
@@ -49,6 +50,9 @@ def format_csv_column(cells: RowCells) -> list[str]:
         # Few values are distinct, and formatting is the slowest step. But 0.0 and -0.0 are equal.
         text_by_number = {cell: repr(cell) for cell in set(cells) if cell}
         return [text_by_number[cell] if cell else format_csv_cell(cell) for cell in cells]
+    if kinds <= TIME_CELL_TYPES:
+        text_by_time = {cell: format_csv_cell(cell) for cell in set(cells)}
+        return [text_by_time[cell] for cell in cells]
     return list(map(format_csv_cell, cells))
 
 
