@@ -3,7 +3,7 @@ law, export or selection rule ever meets one.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from itertools import chain, groupby
 from typing import Any, Literal, NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.session import Driver, Record, execute_statement, fetch_rows
+from app.database.session import Driver, Record, execute_statement, fetch_first_column, fetch_rows
 from app.designs.campaign import Campaign
 from app.designs.criteria import LabelledCampaign
 from app.designs.design import Design
@@ -36,6 +36,19 @@ LIST_UNSEEN_CHECKS = text("""
         SELECT 1 FROM check_answers a
         WHERE a.campaign_id = :campaign AND a.annotator_id = :annotator AND a.check_number = i.number)
     ORDER BY number LIMIT 1000
+""")
+
+# Checks that are copies of items which stayed in the study, with the numbers of both.
+LIST_COPIES_OF_ITEMS = text("""
+    SELECT c.number AS check_number, i.number AS item
+    FROM check_items c JOIN items i ON i.campaign_id = c.campaign_id AND i.external_id = c.fields ->> 'copy_of'
+    WHERE c.campaign_id = :campaign
+""")
+
+LIST_CHECKS_SHOWN_TO_ANNOTATOR = text("""
+    SELECT DISTINCT shown.check_number
+    FROM hits h JOIN hit_checks shown ON shown.campaign_id = h.campaign_id AND shown.hit_id = h.id
+    WHERE h.campaign_id = :campaign AND h.annotator_id = :annotator
 """)
 
 LIST_CHECK_PLACES = text("""
@@ -100,6 +113,13 @@ class UnseenCheck(CheckItem):
     """A check that an annotator has not seen; if the answer is an order, it is shown with those of its set alone."""
 
     set_name: str | None
+
+
+class CopyOfItem(Record):
+    """A check that is a copy of an item of the study: the numbers of both."""
+
+    check_number: int
+    item: int
 
 
 class CheckPlace(Record):
@@ -193,15 +213,35 @@ def refuse_check_sets_not_fitting_a_hit(rows: Sequence[Any], count: int) -> None
             )
 
 
+async def load_item_by_copy(connection: Driver, campaign_id: int) -> dict[int, int]:
+    """Return the item of which a check is a copy, by the number of the check; other checks are not in it."""
+    rows = await fetch_rows(connection, LIST_COPIES_OF_ITEMS, {"campaign": campaign_id}, CopyOfItem)
+    return {row.check_number: row.item for row in rows}
+
+
+async def load_numbers_of_checks_shown(connection: Driver, campaign_id: int, annotator_id: int) -> list[int]:
+    parameters = {"campaign": campaign_id, "annotator": annotator_id}
+    return [*await fetch_first_column(connection, LIST_CHECKS_SHOWN_TO_ANNOTATOR, parameters)]
+
+
 async def draw_unseen_checks_or_empty(
-    connection: Driver, campaign_id: int, annotator_id: int, *, design: Design, count: int, rng: np.random.Generator
+    connection: Driver,
+    campaign_id: int,
+    annotator_id: int,
+    *,
+    design: Design,
+    count: int,
+    barred_numbers: Collection[int],
+    rng: np.random.Generator,
 ) -> list[CheckItem]:
-    """Draw `count` checks for one HIT at random from those that an annotator has not answered. Return none if too few
-    are left, or, for orders, if all have the same place. Orders have either the checks of a set or those without one.
+    """Draw `count` checks for one HIT at random from those that an annotator has not answered and that are not barred.
+
+    Return none if too few are left, or, for orders, if all have the same place. Orders have either the checks of a set
+    or those without one.
     """
-    rows = await fetch_rows(
-        connection, LIST_UNSEEN_CHECKS, {"campaign": campaign_id, "annotator": annotator_id}, UnseenCheck
-    )
+    parameters = {"campaign": campaign_id, "annotator": annotator_id}
+    unseen_rows = await fetch_rows(connection, LIST_UNSEEN_CHECKS, parameters, UnseenCheck)
+    rows = [row for row in unseen_rows if row.number not in barred_numbers]
     unseen_checks: list[UnseenCheck] = [rows[place] for place in rng.permutation(len(rows)).tolist()]
     if design.value_kind != "order":
         return [*unseen_checks[:count]] if len(unseen_checks) >= count else []

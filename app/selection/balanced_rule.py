@@ -156,5 +156,6 @@ BALANCED_RULE = BalancedRule(
     "Balanced: ask about all items equally often, each time with other items",
     make_pools=make_leaders_and_random_companions,
     matches_by_score=False,
+    index_bytes_per_item=280,
     reason=FEWEST_JUDGMENTS,
 )

@@ -300,6 +300,9 @@ def _draw_companions_and_remove_full_ones(
     return drawn
 
 
+INDEX_BYTES_OF_SORTED_ITEM = 400  # under a rule that sorts all items
+
+
 @dataclass(frozen=True, slots=True)
 class AlgorithmOne:
     """Algorithm 1: the first iteration shows every item once, later ones are led by the items of highest variance; or,
@@ -320,6 +323,7 @@ class AlgorithmOne:
     needs_bounded_scores: bool = False
     for_systems_only: bool = False
     matches_by_score: bool = True
+    index_bytes_per_item: int = INDEX_BYTES_OF_SORTED_ITEM
     make_pools: MakePools = make_highest_variance_leaders_and_companions
     leader_worth: Callable[[SelectionSettings, ItemValues], Array] | None = None
     reason: str = LEAST_CERTAIN

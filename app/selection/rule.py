@@ -219,6 +219,7 @@ class Rule(Protocol):
         needs_bounded_scores: Whether that scale must have ends.
         for_systems_only: Whether it is only for systems, which are few.
         matches_by_score: Whether it puts items with similar scores together, which inflates reliability.
+        index_bytes_per_item: Memory of its index for one item, at most; less if many of them have the same values.
 
     """
 
@@ -245,6 +246,9 @@ class Rule(Protocol):
 
     @property
     def matches_by_score(self) -> bool: ...
+
+    @property
+    def index_bytes_per_item(self) -> int: ...
 
     def make_selection_index(self, values: ItemValues, settings: SelectionSettings) -> Index:
         """Return the index for draws of one HIT at a time, with a copy of the values."""

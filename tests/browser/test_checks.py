@@ -96,6 +96,7 @@ async def test_chosen_items_become_gold_by_ticking_the_labels_of_the_design(
     await page.get_by_role("button", name="Use as gold").click()
     answers = page.get_by_role("group", name="Expected answer of v2")
     await expect(answers.get_by_label("rude")).to_be_focused()  # one answer is needed
+    await expect(page.get_by_text("a label, or several separated by")).to_have_count(0)  # nothing is typed
     await answers.get_by_label("Very polite").check()
     async for width in each_width(page, 1280, 390):
         assert await violations(page) == "", width

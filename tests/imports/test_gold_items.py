@@ -111,7 +111,10 @@ async def test_gold_items_without_ids_get_the_next_numbers(researcher, engine, c
 
 async def test_the_page_says_what_an_expected_answer_is_and_what_becomes_of_gold_items(researcher, engine, campaign):
     page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/items")).text)
-    assert "Expected answer: points, from 0 to 100. Tolerance: points; empty means 15." in page
+    assert (
+        "Expected answer: points, from 0 to 100. Tolerance: how many points away an answer may be; empty means 15."
+        in page
+    )
     assert "They then leave the study and get no score, unless you keep them there, too." in page
     labelled = await create_draft(engine, design="categories", design_settings={"labels": ["rude", "polite"]})
     await import_items(engine, labelled, VERBS)

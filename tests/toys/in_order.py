@@ -51,6 +51,7 @@ class InOrder:
     needs_bounded_scores: bool = False
     for_systems_only: bool = False
     matches_by_score: bool = False
+    index_bytes_per_item: int = 60
 
     def make_selection_index(self, values: ItemValues, settings: SelectionSettings) -> InOrderIndex:
         return InOrderIndex(values, settings)

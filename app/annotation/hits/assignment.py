@@ -3,7 +3,7 @@
 The database's clock decides whether a HIT is open, so the clocks of server machines may differ.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -132,6 +132,9 @@ def changes_since_watermark_sql(*, with_extended_columns: bool) -> str:
     )
 
 
+NO_ITEMS: Collection[int] = frozenset()
+
+
 class AssignmentState(ServedCampaign, ChangesAndOpenHits):
     """State of an assignment in its campaign.
 
@@ -155,11 +158,14 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
         items_of_others: Items that are only for other people, or outside the annotator's block; they are read before a
             draw, and for a held HIT.
         place_in_blocks: Where the annotator is in the blocks of conditions, read together with these.
+        items_met_as_checks: Items whose copies the annotator was shown as gold or attention items; they are read before
+            a draw.
 
     """
 
     items_of_others = NO_ITEMS_OF_OTHERS  # without an annotation: no column
     place_in_blocks = NO_BLOCKS
+    items_met_as_checks = NO_ITEMS
     place: int
     campaign_version: str
     assignment_id: int
@@ -210,6 +216,11 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
     def seen(self) -> set[int]:
         """Items that the annotator was asked about (for systems: the segments). Callers must not change the set."""
         return self.history.seen
+
+    @property
+    def seen_or_met_as_checks(self) -> set[int]:
+        """Those, and the items that the annotator met as checks. Callers must not change the set."""
+        return {*self.seen, *self.items_met_as_checks} if self.items_met_as_checks else self.seen
 
     @property
     def campaign_id(self) -> int:

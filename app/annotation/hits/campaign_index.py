@@ -8,7 +8,7 @@ other processes wrote. If a campaign has many open HITs, the items that they hol
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -34,14 +34,13 @@ from app.record.changes import (
 from app.record.outputs import load_segment_index
 from app.record.posterior_storage import deciding_score_and_variance_sql, present_posteriors_condition_sql
 from app.selection.implied_pairs import ImpliedPairFilter
+from app.selection.index import INDEX_BYTES_OF_SORTED_ITEM
 from app.selection.registry import SelectingCampaign
 from app.selection.rule import Index, ItemValues
 from app.selection.segments import SegmentIndex
 
 MB = 2**20
 DEFAULT_CAMPAIGN_MEMORY_MB = 500  # of all indexes of a process
-INDEX_BYTES_PER_ITEM = 400  # under a rule that sorts all items, at most; less if many of them have the same values
-INDEX_BYTES_PER_ITEM_BY_RULE = {"easl": 60, "scores": 60, "pairs": 60, "threshold": 260, "balanced": 280}
 MAX_SHARE_OF_ONE_CAMPAIGN = 0.8  # that a campaign counts, however large it is, so that small ones fit beside it
 INDEX_BYTES_PER_CAMPAIGN = MB  # histories of the annotators at work and all else that grows with them
 MAX_CAMPAIGN_SETTINGS = 2_000  # campaigns whose settings are remembered, some kB each
@@ -183,6 +182,7 @@ class CampaignIndex:
         audiences: Items that are only for some people; None if they were not read.
         conditions: Conditions and contents of the items; None if they were not read.
         leavers_by_row: Annotators who left early, by their row of the square of conditions; None if not counted.
+        item_by_copy: Items of which checks are copies, by the number of the check; None if they were not read.
         audiences_lock: Held while audiences or conditions are read: no campaign has both.
 
     """
@@ -194,13 +194,14 @@ class CampaignIndex:
     releases: int
     watermark: str
     server_started: datetime
-    bytes_per_item: int = INDEX_BYTES_PER_ITEM
+    bytes_per_item: int = INDEX_BYTES_OF_SORTED_ITEM
     segments: SegmentIndex | None = None
     open_hits: OpenHits | None = None
     comparisons_watermark: str | None = None
     audiences: ItemAudiences | None = None
     conditions: ItemConditions | None = None
     leavers_by_row: LeaversByRow | None = None
+    item_by_copy: Mapping[int, int] | None = None
     audiences_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     histories: LRUCache[int, AnnotatorHistory] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))
     annotator_ids: LRUCache[int, int] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))
@@ -442,6 +443,6 @@ async def load_campaign_index(connection: Driver, campaign: IndexSettings | Camp
         releases=load_position.releases,
         watermark=load_position.watermark,
         server_started=load_position.server_started,
-        bytes_per_item=INDEX_BYTES_PER_ITEM_BY_RULE.get(rule.name, INDEX_BYTES_PER_ITEM),
+        bytes_per_item=rule.index_bytes_per_item,
         segments=segments,
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.hit_proposal import HitProposal
+from app.annotation.hits.hit_proposal import HitProposal, items_seen_or_held_in_other_visit
 from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver
 from app.quality import checks
@@ -18,29 +18,44 @@ from app.quality.check_positions import (
 from app.quality.checks import CheckItem
 
 
-async def draw_checks_for_next_hit(
+async def draw_checks_for_next_hit_and_note_their_items(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache
 ) -> Sequence[CheckItem]:
     """Return the checks for this annotator's next HIT, usually none. Programs get none: they know their items by name.
 
-    Only chance decides, so annotators cannot predict the next check from the number of their HITs.
+    Only chance decides, so annotators cannot predict the next check from the number of their HITs. A check may be a
+    copy of an item: an annotator who has seen the item never gets the copy, and one who met the copy counts as one who
+    has seen the item.
     """
+    if not PLATFORMS[assignment.platform].has_page:
+        return ()
     campaign_index = cache.loaded_index_or_none(assignment.campaign_id) or await cache.load_current_index(
         connection, assignment
     )
-    if (
-        not PLATFORMS[assignment.platform].has_page
-        or campaign_index.rng.random() >= (assignment.checks_percent or 0) / 100
-    ):
+    if campaign_index.item_by_copy is None:
+        campaign_index.item_by_copy = await checks.load_item_by_copy(connection, assignment.campaign_id)
+    item_by_copy = campaign_index.item_by_copy
+    if item_by_copy:
+        shown_numbers = await checks.load_numbers_of_checks_shown(
+            connection, assignment.campaign_id, assignment.annotator_id
+        )
+        assignment.items_met_as_checks = {item_by_copy[number] for number in shown_numbers if number in item_by_copy}
+    if campaign_index.rng.random() >= (assignment.checks_percent or 0) / 100:
         return ()
-    return await checks.draw_unseen_checks_or_empty(
+    items_met = {*items_seen_or_held_in_other_visit(assignment), *assignment.always_shown}
+    drawn_checks = await checks.draw_unseen_checks_or_empty(
         connection,
         assignment.campaign_id,
         assignment.annotator_id,
         design=assignment.design,
         count=checks.number_of_checks_per_hit(assignment),
+        barred_numbers={number for number, item in item_by_copy.items() if item in items_met},
         rng=campaign_index.rng,
     )
+    if item_by_copy:
+        items_of_drawn = {item_by_copy[check.number] for check in drawn_checks if check.number in item_by_copy}
+        assignment.items_met_as_checks = {*assignment.items_met_as_checks, *items_of_drawn}
+    return drawn_checks
 
 
 def count_check_slots(assignment: AssignmentState, next_checks: Sequence[CheckItem]) -> int:
@@ -53,7 +68,8 @@ def proposal_with_checks_or_none(
 ) -> HitProposal | None:
     """Return the proposal with checks at random places, or a HIT of checks instead of it.
 
-    A proposal without room for checks is returned unchanged: the campaign has too few items to lend them numbers.
+    A proposal without room for checks is returned unchanged: the campaign has too few items to lend them numbers. So is
+    one with an item of which a check is a copy: no others were left.
     The result is None if another revision has come meanwhile; then the caller must draw again.
     """
     campaign_index, numbers = (
@@ -62,6 +78,9 @@ def proposal_with_checks_or_none(
     )
     if campaign_index is None:
         return None
+    item_by_copy = campaign_index.item_by_copy or {}
+    if any(item_by_copy.get(number) in proposal.items for number in numbers):
+        return proposal
     is_own_hit = not count_check_slots(assignment, next_checks)
     placed_checks = draw_placed_checks_for_hit(
         numbers,

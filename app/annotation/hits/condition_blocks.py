@@ -270,7 +270,7 @@ def can_ask_about_block(
     """Return whether the annotator can be asked about the items of a block, now or when others give their HITs back."""
     return campaign_index.index.has_open_items_left_after_hit(
         (),
-        seen_items=assignment.seen,
+        seen_items=assignment.seen_or_met_as_checks,
         barred=assignment.not_judged or (),
         seen_as_last_resort=assignment.repeat_items,
         never_asked=items_outside.mask,

@@ -47,8 +47,10 @@ class HitProposal:
 
 
 def items_seen_or_held_in_other_visit(assignment: AssignmentState) -> set[int]:
-    """Return the items (for systems: segments) that this annotator has scored, or holds in another visit."""
-    return {*assignment.seen, *assignment.held_elsewhere}
+    """Return the items (for systems: segments) that this annotator has scored or met as checks, or holds in another
+    visit.
+    """
+    return {*assignment.seen_or_met_as_checks, *assignment.held_elsewhere}
 
 
 def items_never_asked_again(assignment: AssignmentState) -> Collection[int]:
@@ -57,7 +59,7 @@ def items_never_asked_again(assignment: AssignmentState) -> Collection[int]:
     If items may be shown again, these are the ones that the annotator could not judge. This keeps an annotator from
     being asked about them forever. Items that are only for other people are among them.
     """
-    own = (assignment.not_judged or ()) if assignment.repeat_items else assignment.seen
+    own = (assignment.not_judged or ()) if assignment.repeat_items else assignment.seen_or_met_as_checks
     mask = assignment.items_of_others.mask
     return own if mask is None else MaskedItems(mask) | {*own}
 

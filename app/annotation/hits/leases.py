@@ -256,7 +256,9 @@ class LeaseBatch:
         assignment, request = pending.assignment, pending.request
         try:
             checks: Sequence[CheckItem] = (
-                await check_placement.draw_checks_for_next_hit(self.connection, assignment, self.cache)
+                await check_placement.draw_checks_for_next_hit_and_note_their_items(
+                    self.connection, assignment, self.cache
+                )
                 if assignment.has_checks
                 else ()
             )

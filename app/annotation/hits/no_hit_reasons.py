@@ -76,7 +76,7 @@ def has_hit_left_after_answering(
     return any(
         campaign_index.index.has_open_items_left_after_hit(
             answered_items,
-            seen_items=assignment.seen,
+            seen_items=assignment.seen_or_met_as_checks,
             barred=assignment.not_judged or (),
             seen_as_last_resort=assignment.repeat_items,
             never_asked=items.mask,

@@ -3,8 +3,17 @@
 
 import { chosenLabels, drawLabelBoxes, drawSlider, MAX_LABEL_BOXES } from "./answer_controls.js";
 
-for (const kind of JSON.parse(document.getElementById("expected-answer-inputs").textContent)) {
-  for (const answer of document.getElementsByName(`expected ${kind.criterion}`.trim())) drawControl(kind, answer);
+const answers = JSON.parse(document.getElementById("expected-answer-inputs").textContent).flatMap((kind) => {
+  const ofKind = [...document.getElementsByName(`expected ${kind.criterion}`.trim())];
+  for (const answer of ofKind) drawControl(kind, answer);
+  return ofKind;
+});
+if (answers.every((answer) => answer.hidden)) hideFormatOfTypedAnswers();
+
+function hideFormatOfTypedAnswers() {
+  const aside = document.getElementById("expected-aside");
+  document.getElementById("expected-format").remove();
+  aside.hidden = !aside.textContent.trim();
 }
 
 function drawControl({ labels, range, ends }, answer) {

@@ -12,6 +12,7 @@ from app.campaigns import lifecycle, settings_edits
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.errors import Conflict, Invalid
+from app.imports.mark_checks import CheckToMark, turn_draft_items_into_checks_or_refuse
 from app.quality import inputs
 from app.quality.check_positions import PlacedCheck, draw_placed_checks_for_hit, shown_numbers_of_items_and_checks
 from tests.annotation.hits.campaigns import (
@@ -88,6 +89,59 @@ async def test_nobody_sees_a_check_twice_and_when_all_were_seen_no_hit_has_one(e
     hits = await hits_with_checks(engine, campaign, want=99, tries=40)
     seen = [name for hit in hits for name in hit.ids if not name.startswith("v")]
     assert sorted(seen) == ["a1", "g1", "g2"]
+
+
+COPIES = [CheckToMark(f"v{k}", {"expected": "80", "tolerance": "10"}) for k in range(6)]
+
+
+async def with_copies_of_items(engine, **settings):
+    """A campaign of 12 items, 6 of which also have a copy among the gold items."""
+    content = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(12))
+    campaign = await create_draft(
+        engine, **{"checks_percent": 50, "items_per_hit": 4, "judgments_per_item": 9} | settings
+    )
+    await import_items(engine, campaign, content)
+    async with engine.begin() as connection:
+        await turn_draft_items_into_checks_or_refuse(connection, campaign.slug, COPIES, kind="gold", keeps_items=True)
+    return await apply_action(engine, campaign, "launch")
+
+
+async def ids_shown_in_order(engine, campaign, *, most=40):
+    """The ids that one person is shown, HIT after HIT, until no HIT is left."""
+    me, shown = await create_annotator(engine, campaign), []
+    for _ in range(most):
+        hit = (await find_or_lease_next_hit(engine, me)).hit
+        if hit is None:
+            break
+        shown.append([*hit.ids])
+        await submit_scores(engine, me, hit, scores=[42.0] * len(hit.items))
+    return shown
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_nobody_is_asked_about_an_item_and_its_copy_among_the_gold_items(engine, seed):
+    campaign = await with_copies_of_items(engine, repeat_items=False, seed=seed)
+    shown = [name for hit in await ids_shown_in_order(engine, campaign) for name in hit]
+    texts = [name.removesuffix(" (gold)") for name in shown]
+    assert len(texts) == len({*texts}) == 12
+
+
+async def test_a_person_who_met_the_copies_of_all_items_left_has_finished_and_others_get_the_items(engine):
+    campaign = await with_copies_of_items(engine, repeat_items=False, judgments_per_item=1)
+    shown = [name for hit in await ids_shown_in_order(engine, campaign) for name in hit]
+    copies = {name.removesuffix(" (gold)") for name in shown if name.endswith("(gold)")}
+    assert copies
+    assert (await find_or_lease_next_hit(engine, await create_annotator(engine, campaign))).reason == "seen_all"
+    hit = (await find_or_lease_next_hit(engine, await create_annotator(engine, campaign, "another"))).hit
+    assert hit
+    assert {name.removesuffix(" (gold)") for name in hit.ids} & copies
+
+
+async def test_an_item_comes_after_its_copy_only_once_all_others_came_if_items_are_shown_again(engine):
+    campaign = await with_copies_of_items(engine, repeat_items=True)
+    shown = [name for hit in await ids_shown_in_order(engine, campaign, most=3) for name in hit]
+    texts = [name.removesuffix(" (gold)") for name in shown]
+    assert len(texts) == len({*texts}) == 12
 
 
 async def test_a_check_that_is_left_out_is_missing_like_any_item(engine):
