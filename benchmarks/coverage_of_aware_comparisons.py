@@ -5,7 +5,8 @@ Run `python -m benchmarks.coverage_of_aware_comparisons [RUNS]`; the default is 
 The simulated campaigns are those of `aware_comparisons`: 100 items and 20 annotators with different discriminations (SD
 .3 of their logarithm), some of them random; in one crowd, two reverse their answers. Pairs are random, or
 chosen by a selection rule under the law `trueskill-aware`. The truth is the item's score in log odds for a typical
-careful annotator, centred on the mean. `known spread` is the fit without draws, which the quality rules use.
+careful annotator, centred on the mean, and the discriminations of the annotators. `known spread` is the fit without
+draws, which the quality rules use. The band of the careful annotators contains 90 % of resampled sets of runs.
 """
 
 import sys
@@ -42,7 +43,8 @@ from benchmarks.coverage import Z95
 LEADING_ITEMS, REVERSED_ANNOTATORS = 10, 2
 SCORE_SDS = (0.75, SCORE_SD)
 RULES = ("best", "information")
-SEED, DRAWS_SEED = 2026, 35
+SEED, DRAWS_SEED = 2027, 35
+RESAMPLES = 1000
 
 
 class Coverage(NamedTuple):
@@ -52,6 +54,9 @@ class Coverage(NamedTuple):
         items: Share of items whose interval contains their score.
         leading: Share of the ten items with the highest scores whose interval contains their score.
         annotators: Share of careful annotators whose interval contains their discrimination.
+        other_annotators: The same of annotators with random or reversed answers; NaN without any.
+        annotator_width: Mean width of the intervals of careful annotators.
+        known_spread_annotators: `annotators` of the fit without draws.
         width: Mean width of the items' intervals, in log odds.
         known_spread_items: `items` of the fit without draws.
         known_spread_width: `width` of the fit without draws.
@@ -64,6 +69,9 @@ class Coverage(NamedTuple):
     items: float
     leading: float
     annotators: float
+    other_annotators: float
+    annotator_width: float
+    known_spread_annotators: float
     width: float
     known_spread_items: float
     known_spread_width: float
@@ -85,15 +93,23 @@ def coverage_of_campaign(true_scores: Floats, discrimination: Floats, comparison
         (np.abs(one_fit.score - centred_scores) <= Z95 * one_fit.standard_error)[compared]
         for one_fit in (fit, known_spread)
     )
-    is_known = fit.annotator_estimable & (discrimination > 0.0)
-    contains_discrimination = np.abs(fit.discrimination - discrimination) <= Z95 * fit.discrimination_error
+    is_careful = fit.annotator_estimable & (discrimination > 0.0)
+    is_other = fit.annotator_estimable & (discrimination <= 0.0)
+    contains_discrimination, known_spread_contains_discrimination = (
+        (one_fit.discrimination_low <= discrimination) & (discrimination <= one_fit.discrimination_high)
+        for one_fit in (fit, known_spread)
+    )
+    annotator_width = fit.discrimination_high - fit.discrimination_low
     width, known_spread_width, plain_width = (
         float(2 * Z95 * one_fit.standard_error[compared].mean()) for one_fit in (fit, known_spread, plain)
     )
     return Coverage(
         float(contains_score.mean()),
         float(contains_score[np.argsort(-fit.score[compared])[:LEADING_ITEMS]].mean()),
-        float(contains_discrimination[is_known].mean()),
+        float(contains_discrimination[is_careful].mean()),
+        float(contains_discrimination[is_other].mean()) if is_other.any() else np.nan,
+        float(annotator_width[is_careful].mean()),
+        float(known_spread_contains_discrimination[is_careful].mean()),
         width,
         float(known_spread_contains_score.mean()),
         known_spread_width,
@@ -168,6 +184,18 @@ def list_rows() -> list[tuple[str, Callable[[int], Coverage]]]:
     ]
 
 
+def format_mean(figures: Floats) -> str:
+    """Return the mean of the figures of runs, (runs,), or a dash if a run has none."""
+    return "-" if np.isnan(figures).any() else f"{figures.mean():.3f}"
+
+
+def format_mean_with_band(figures: Floats) -> str:
+    """Return the mean of the figures of runs, (runs,), with a band that contains 90 % of the means of resamples."""
+    resamples = np.random.default_rng(1).integers(len(figures), size=(RESAMPLES, len(figures)))
+    low, high = np.percentile(figures[resamples].mean(axis=1), (5, 95))
+    return f"{figures.mean():.3f} ({low:.3f} to {high:.3f})"
+
+
 def main(runs: int) -> None:
     print(f"{ITEMS} items, {ANNOTATORS} annotators, {runs} runs\n")
     columns = ("pairs", "spread", "answer at random", "comparisons per item", *Coverage._fields, "lowest run")
@@ -175,8 +203,12 @@ def main(runs: int) -> None:
     with make_process_pool() as pool:
         for name, simulate_run in list_rows():
             coverages = np.array(list(pool.map(simulate_run, range(runs))))
-            means = " | ".join(f"{figure:.3f}" for figure in coverages.mean(axis=0))
-            print(f"| {name} | {means} | {coverages[:, 0].min():.2f} |", flush=True)
+            by_figure = dict(zip(Coverage._fields, coverages.T, strict=True))
+            means = " | ".join(
+                (format_mean_with_band if figure == "annotators" else format_mean)(figures)
+                for figure, figures in by_figure.items()
+            )
+            print(f"| {name} | {means} | {by_figure['items'].min():.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from app.inference.preferences.aware_bradley_terry_draws import fit_with_sampled
 DISCRIMINATION_COLUMNS = (
     Column("discrimination", "Discrimination (1: same as others, 0: at random)"),
     Column("discrimination_error", "Standard error of discrimination"),
+    Column("discrimination_low", "Discrimination, low (95 %)"),
+    Column("discrimination_high", "Discrimination, high (95 %)"),
     Column("random", "Probability of answering at random"),
     Column("reversed", "Probability of reversed answers"),
 )
@@ -59,15 +61,23 @@ def notes_on_careless_annotator_count(fit: AwareComparisonFit) -> tuple[Note, ..
 
 
 def discrimination_columns_and_notes(answers: Answers) -> tuple[tuple[AnyArray, ...], tuple[Note, ...]]:
-    """Return discrimination, its standard error, and the probabilities of random and reversed answers, (A,)
-    each, with notes.
+    """Return discrimination with its standard error and interval, and the probabilities of random and reversed answers,
+    (A,) each, with notes.
     """
     try:
         fit = fit_annotator_aware_comparisons(answers, None)
     except Inestimable as reason:
         missing: Array = np.full(answers.n_annotators, np.nan)
-        return (missing,) * 4, (Note("no_discrimination", f"No discrimination: {reason}"),)
-    return (fit.discrimination, fit.discrimination_error, fit.random, fit.reversed), ()
+        return (missing,) * len(DISCRIMINATION_COLUMNS), (Note("no_discrimination", f"No discrimination: {reason}"),)
+    columns = (
+        fit.discrimination,
+        fit.discrimination_error,
+        fit.discrimination_low,
+        fit.discrimination_high,
+        fit.random,
+        fit.reversed,
+    )
+    return columns, ()
 
 
 AWARE_BRADLEY_TERRY = ScoreMethod(

@@ -1,13 +1,13 @@
 """Items sorted into buckets, so that one can be added, removed or picked at random in constant time."""
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from app.selection.item_sets import ItemSet, MaskedItems, items_not_in_set
+from app.selection.item_sets import ItemSet, items_not_in_set
 
 Bucket: TypeAlias = "array[int]"
 
@@ -16,13 +16,16 @@ MAX_ITEMS_FOR_PASS = 1_000  # up to so many, a pass is as fast
 LOOKUPS_PER_PLACE = 20  # items that a set looks up in the time in which Python finds the place of one
 
 
-def make_bucket(items: Iterable[int] = ()) -> Bucket:
-    """Return a bucket of these items."""
-    if isinstance(items, np.ndarray):
-        bucket = array("i")
-        bucket.frombytes(items.astype(np.intc).tobytes())
-        return bucket
-    return array("i", items)
+def make_bucket(items: npt.NDArray[np.integer]) -> Bucket:
+    """Return a bucket of these items, (n,)."""
+    bucket = array("i")
+    bucket.frombytes(items.astype(np.intc).tobytes())
+    return bucket
+
+
+def make_empty_bucket() -> Bucket:
+    """Return a bucket without items; each update of an item may need one."""
+    return array("i")
 
 
 class Pick(NamedTuple):
@@ -67,7 +70,7 @@ class Buckets:
             return None
         if len(bucket) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
             return next(item for item in _iterate_random_picks(bucket, rng) if item not in barred)
-        if isinstance(barred, MaskedItems) and len(bucket) > MAX_ITEMS_FOR_PASS:
+        if len(bucket) > MAX_ITEMS_FOR_PASS and not isinstance(barred, set):
             picks = (rng.random(MASKED_TRIES) * len(bucket)).astype(np.intp)
             if free_picks := barred.items_outside([make_bucket(np.frombuffer(bucket, np.intc)[picks])]):
                 return free_picks[0]
@@ -80,8 +83,8 @@ class Buckets:
         """
         if len(bucket) == 1:
             return 1
-        if isinstance(barred, MaskedItems):
-            return len(items_not_in_set([bucket], barred))
+        if not isinstance(barred, set):
+            return len(barred.items_outside([bucket]))
         if len(bucket) < LOOKUPS_PER_PLACE * len(barred):
             return len(bucket) - len(barred.intersection(bucket))
         return len(bucket) - sum(self._contains(bucket, item) for item in barred)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.selection.buckets import Bucket, Buckets, make_bucket
+from app.selection.buckets import Bucket, Buckets, make_empty_bucket
 from app.selection.item_sets import ItemSet, items_not_in_set
 
 VARIANCE_ROW_RATIO = 1.3
@@ -189,7 +189,7 @@ class Companions:
     def _draw_companions_by_weighing_all_items(
         self, leader: int, count: int, barred: ItemSet, chosen_items: set[int], rng: np.random.Generator
     ) -> list[int]:
-        items = [item for item in items_not_in_set(self._cells, barred) if item not in chosen_items]
+        items = [*items_not_in_set(self._cells, barred | chosen_items)]
         if len(items) <= count:
             return items
         # Adding Gumbel noise to logarithms and taking the largest is the same as drawing one after another
@@ -241,7 +241,7 @@ class Companions:
         """Add cell numbers, a quarter at a time so that growing stays cheap."""
         added = 16 + len(self._cells) // 4
         self._unused += range(len(self._cells), len(self._cells) + added)
-        self._cells += [make_bucket() for _ in range(added)]
+        self._cells += [make_empty_bucket() for _ in range(added)]
         self._keys += [(0.0, 0.0)] * added
         self._borders = np.column_stack([self._borders, np.tile(EMPTY_CELL_BORDERS, (added, 1)).T])
         self._count = np.append(self._count, np.zeros(added))

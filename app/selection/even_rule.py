@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
+from app.selection.buckets import Bucket, Buckets, Pick, make_empty_bucket
 from app.selection.companions import Companions, ItemPlaces
 from app.selection.index import AlgorithmOne, ItemNumbers, pick_items_of_highest_worth_and_probabilities
 from app.selection.item_sets import ItemSet
@@ -40,7 +40,7 @@ class LeastJudgedLeaders:
 
     def add(self, item: int) -> None:
         """Allow an item to lead."""
-        self._bags.add_item(item, self._alike.setdefault(self._judgments.item(item), make_bucket()))
+        self._bags.add_item(item, self._alike.setdefault(self._judgments.item(item), make_empty_bucket()))
         self._size += 1
 
     def remove(self, item: int) -> None:

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Iterator, MutableSet, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import filterfalse
+from itertools import chain, filterfalse
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -72,13 +72,13 @@ ItemSet: TypeAlias = set[int] | MaskedItems
 
 def items_not_in_set(buckets: Sequence["array[int]"], barred: ItemSet) -> Sequence[int]:
     """Return the items of these buckets that are not in a set, in the order of the buckets."""
-    if isinstance(barred, MaskedItems):
-        return barred.items_outside(buckets)
-    return [item for bucket in buckets for item in filterfalse(barred.__contains__, bucket)]
+    if isinstance(barred, set):  # much faster to ask than whether it is of a class with abstract methods
+        return [*filterfalse(barred.__contains__, chain.from_iterable(buckets))]
+    return barred.items_outside(buckets)
 
 
 def numbers_not_in_set(numbers: npt.NDArray[np.intp], barred: ItemSet) -> npt.NDArray[np.intp]:
     """Return the items among these that are not in a set, in the same order, in one pass without Python's loops."""
-    if isinstance(barred, MaskedItems):
-        return barred.numbers_outside(numbers)
-    return numbers[~np.isin(numbers, np.fromiter(barred, np.intp, len(barred)))] if barred else numbers
+    if isinstance(barred, set):
+        return numbers[~np.isin(numbers, np.fromiter(barred, np.intp, len(barred)))] if barred else numbers
+    return barred.numbers_outside(numbers)

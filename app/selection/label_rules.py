@@ -21,7 +21,7 @@ from app.inference.ground.arrays import Array
 from app.inference.ground.information import entropy, mutual_information
 from app.inference.labels import pooled_dawid_skene
 from app.inference.labels.pooled_dawid_skene import PooledModel
-from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
+from app.selection.buckets import Bucket, Buckets, Pick, make_empty_bucket
 from app.selection.index import AlgorithmOne
 from app.selection.item_sets import ItemSet
 from app.selection.leaders import iterate_bucket
@@ -77,7 +77,7 @@ class LabelIndex(OpenItems):
         self._open: dict[LabelCounts, Bucket] = {}
         items = self.open_items()
         for item in items:
-            self._bags.add_item(item, self._open.setdefault(self._labels[item], make_bucket()))
+            self._bags.add_item(item, self._open.setdefault(self._labels[item], make_empty_bucket()))
         self._size = len(items)
         self._refit_model()
 
@@ -161,7 +161,7 @@ class LabelIndex(OpenItems):
         if self._wants_judgments(item):
             self._bags.remove_item(item, self._open[before])
             if labels not in self._open:
-                self._open[labels] = make_bucket()
+                self._open[labels] = make_empty_bucket()
                 insort(self._order, self._sort_key_of_each_bucket([labels])[0])
             self._bags.add_item(item, self._open[labels])
 

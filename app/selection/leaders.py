@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
+from app.selection.buckets import Bucket, Buckets, Pick, make_empty_bucket
 from app.selection.item_sets import ItemSet, numbers_not_in_set
 
 
@@ -91,10 +91,12 @@ class HighestVarianceLeaders:
             return
         key = -variance
         self._sorted_count += 1
-        if key not in self._tied:
-            self._tied[key] = make_bucket()
-            heappush(self._heap, key)
-        self._bags.add_item(item, self._tied[key])
+        if (bucket := self._tied.get(key)) is not None:
+            self._bags.add_item(item, bucket)
+            return
+        self._tied[key] = bucket = make_empty_bucket()
+        self._bags.add_item(item, bucket)
+        heappush(self._heap, key)
         if len(self._heap) > MAX_HEAP_GROWTH * self._sorted_values:
             self._sort_highest_values_only()
 
@@ -106,10 +108,11 @@ class HighestVarianceLeaders:
             self._unsorted_count -= 1
             return
         self._sorted_count -= 1
-        self._bags.remove_item(item, self._tied[-variance])
+        bucket = self._tied[-variance]
+        self._bags.remove_item(item, bucket)
         if len(self._heap) > 2 * self._sorted_count + 64:
             self._drop_empty_buckets()
-        while self._heap and not self._tied[self._heap[0]]:
+        while not bucket and self._heap and not self._tied[self._heap[0]]:
             del self._tied[heappop(self._heap)]
 
     def record_value_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
@@ -121,7 +124,8 @@ class HighestVarianceLeaders:
         The cost grows with the number barred, not with the number of items, except for one pass over all items if the
         sorted ones are used up or barred.
         """
-        for bucket in self._iterate_sorted_buckets():
+        for key in self._iterate_sorted_keys():
+            bucket = self._tied[key]
             if (item := self._bags.pick_item_or_none(bucket, barred, rng)) is not None:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(bucket, barred))
         items = self._unsorted_items_not_barred(barred)
@@ -136,8 +140,8 @@ class HighestVarianceLeaders:
 
         The caller bars each item before the next one.
         """
-        for bucket in self._iterate_sorted_buckets():
-            yield from iterate_bucket(self._bags, bucket, barred, rng)
+        for key in self._iterate_sorted_keys():
+            yield from iterate_bucket(self._bags, self._tied[key], barred, rng)
         items, count = self._unsorted_items_not_barred(barred), self._sorted_values
         while len(items):
             is_high = self._variance[items] >= nth_largest_value(self._variance[items], count)
@@ -170,18 +174,16 @@ class HighestVarianceLeaders:
         """Number of distinct variances in the heap, including those without items."""
         return len(self._heap)
 
-    def _iterate_sorted_buckets(self) -> Iterator[Bucket]:
-        """Yield the sorted buckets from the highest variance down; if none has an item, sort the next values first."""
-        if not self._sorted_count and self._unsorted_count:
-            self._sort_next_values()
-        for key in self._iterate_sorted_keys():
-            yield self._tied[key]
-
     def _unsorted_items_not_barred(self, barred: ItemSet) -> npt.NDArray[np.intp]:
         return numbers_not_in_set(np.flatnonzero(self._is_unsorted), barred) if self._unsorted_count else NO_ITEMS
 
     def _iterate_sorted_keys(self) -> Iterator[float]:
-        """Yield the keys from the highest variance down; the heap stays as it is, and children come after parents."""
+        """Yield the keys from the highest variance down; if none has an item, sort the next values first.
+
+        The heap stays as it is, and children come after parents.
+        """
+        if not self._sorted_count and self._unsorted_count:
+            self._sort_next_values()
         heap = self._heap
         frontier = [(value, 0) for value in heap[:1]]
         while frontier:

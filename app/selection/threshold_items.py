@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
+from app.selection.buckets import Bucket, Buckets, Pick, make_empty_bucket
 from app.selection.expected_gain import JudgmentNoise, log_gain_at_distance, log_gain_at_distance_zero
 from app.selection.grid import SparseGrid
 from app.selection.item_sets import ItemSet
@@ -83,7 +83,8 @@ class NearLineLeaders:
         self._bounds = None
         alike = self._scores_in_cell_of_item(item).get(self._score.item(item))
         self._bags.add_item(
-            item, self._store_and_return_bucket_of_same_score(item, make_bucket()) if alike is None else alike.bucket
+            item,
+            self._store_and_return_bucket_of_same_score(item, make_empty_bucket()) if alike is None else alike.bucket,
         )
         self._size += 1
 

@@ -54,13 +54,16 @@ def test_who_answers_at_random_hardly_counts_and_a_note_says_so_without_a_name()
     assert (aware.values < aware.high).all()
 
 
-def test_the_table_of_annotators_has_their_discrimination_with_its_error():
-    rows, _ = annotator_rows(pairs_with_one_random_annotator())
+def test_the_table_of_annotators_has_their_discrimination_with_its_error_and_interval():
+    rows, _ = annotator_rows(pairs_with_one_random_annotator(hits=1200))
     assert rows[0]["random"] > 0.9
     assert abs(rows[0]["discrimination"]) < 0.2
     assert max(row["random"] for row in rows[1:]) < 0.1
     assert all(0.6 < row["discrimination"] < 1.5 for row in rows[1:])
     assert all(0.0 < row["discrimination_error"] < 0.5 for row in rows[1:])
+    assert all(row["discrimination_low"] < row["discrimination"] < row["discrimination_high"] for row in rows)
+    assert rows[0]["discrimination_low"] < 0.0 < rows[0]["discrimination_high"]
+    assert all(0.2 < row["discrimination_low"] < 1.0 < row["discrimination_high"] < 2.0 for row in rows[1:])
 
 
 @pytest.mark.parametrize("design", ["pairwise", "baseline", "ranking", "best_worst", "slider", "magnitude", "ordinal"])
@@ -81,7 +84,8 @@ def test_annotators_who_give_scores_have_a_reliability_and_no_discrimination():
 def test_without_pairs_the_cells_are_empty_and_a_note_says_why():
     made = answers([(0, {0: 100.0}), (1, {1: 100.0})], value_kind="order")
     rows, notes = annotator_rows(made)
-    assert [row["discrimination"] for row in rows] == [None, None]
+    for name in ("discrimination", "discrimination_error", "discrimination_low", "discrimination_high"):
+        assert [row[name] for row in rows] == [None, None]
     assert any(note.code == "no_discrimination" for note in notes)
 
 

@@ -173,7 +173,8 @@ def test_published_judgments_of_pairs_have_their_transitivity_in_the_tables(argu
     columns = [column.name for column in fit_table_or_refuse(TABLE_METHODS["annotators"], made, Options()).columns]
     assert columns == [
         *("annotator", "name", "hits", "judgments"),
-        *("discrimination", "discrimination_error", "random", "reversed"),
+        *("discrimination", "discrimination_error", "discrimination_low", "discrimination_high"),
+        *("random", "reversed"),
         *("kappa", "triads", "kappa_without_ties", "triads_without_ties"),
     ]
 

@@ -8,7 +8,8 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import spearman
 from app.inference.observations.pair_weights import independent_pair_weights
 from app.inference.preferences import aware_bradley_terry, bradley_terry
-from app.inference.preferences.aware_bradley_terry import DISCRIMINATIONS, NEARLY_RANDOM
+from app.inference.preferences.aware_bradley_terry import NEARLY_RANDOM
+from app.inference.preferences.discrimination_grid import DISCRIMINATIONS
 
 
 def judged_pairs(truth, discriminations, judgments, rng):

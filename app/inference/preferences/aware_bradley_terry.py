@@ -36,13 +36,16 @@ from app.inference.ground.validation import (
 from app.inference.observations.comparisons import BooleanArray, comparison_arrays_and_item_count_or_raise
 from app.inference.preferences import bradley_terry
 from app.inference.preferences.annotator_pair_votes import AnnotatorPairVotes
+from app.inference.preferences.discrimination_grid import (
+    AT_RANDOM,
+    CAREFUL,
+    DISCRIMINATIONS,
+    REVERSED,
+    DiscriminationEstimates,
+    prior_of_kind_and_discrimination,
+)
 from app.inference.preferences.pairwise_scores import WEAK_PRIOR
 
-DISCRIMINATIONS: Final = np.round(np.arange(-1.6, 3.01, 0.2), 1)
-"""The grid of a_k, (G,)."""
-_RANDOM: Final = int(np.flatnonzero(DISCRIMINATIONS == 0.0)[0])
-KINDS: Final = 3
-CAREFUL, AT_RANDOM, REVERSED = range(KINDS)
 NEARLY_RANDOM: Final = 0.2
 """The largest |a_k| that is hardly different from 0: such an annotator needs 25 times the answers of a typical one."""
 KIND_PRIOR: Final = np.array([9.0, 1.0, 0.1])
@@ -76,6 +79,8 @@ class AwareComparisonFit:
         discrimination: (K,) posterior means of a_k: 1 is a typical careful annotator, 0 answers at random, and below 0
             answers are reversed.
         discrimination_error: (K,) posterior standard deviations of a_k.
+        discrimination_low: (K,) 2.5 % quantiles of the posterior of a_k.
+        discrimination_high: (K,) 97.5 % quantiles.
         random: (K,) probability of answering at random or nearly so: |a_k| of a random or careful annotator is at most
             `NEARLY_RANDOM`.
         reversed: (K,) probability of reversed answers: a misread question, or a different view of the items.
@@ -94,6 +99,8 @@ class AwareComparisonFit:
     group: Integers
     discrimination: Array
     discrimination_error: Array
+    discrimination_low: Array
+    discrimination_high: Array
     random: Array
     reversed: Array
     annotator_estimable: BooleanArray
@@ -175,14 +182,6 @@ def fit(
     return _ComparisonModel(votes, start.group).fit_until_scores_settle(
         start.score, start.notes, max_iterations, tolerance
     )
-
-
-def prior_of_kind_and_discrimination(kind_shares: Array, spread_squared: float) -> Array:
-    """Return the prior of kind and a_k on the grid, (3, G), from the shares of the kinds and s^2."""
-    densities = np.exp(-((DISCRIMINATIONS - np.array([[1.0], [-1.0]])) ** 2) / (2.0 * spread_squared))
-    densities /= densities.sum(axis=1, keepdims=True)
-    at_random = np.where(np.arange(len(DISCRIMINATIONS)) == _RANDOM, 1.0, 0.0)
-    return np.asarray(kind_shares[:, None] * np.array([densities[0], at_random, densities[1]]))
 
 
 class _ComparisonModel:
@@ -343,15 +342,16 @@ class _ComparisonModel:
         known = pairs >= MIN_ANNOTATOR_PAIRS
         by_grid, is_near = beliefs.sum(axis=1), np.abs(DISCRIMINATIONS) <= NEARLY_RANDOM
         nearly_random = beliefs[:, AT_RANDOM].sum(axis=1) + beliefs[:, CAREFUL, is_near].sum(axis=1)
-        mean = by_grid @ DISCRIMINATIONS
-        error = np.sqrt(np.maximum(by_grid @ DISCRIMINATIONS**2 - mean**2, 0.0))
+        estimates = DiscriminationEstimates.from_probabilities(by_grid)
         return AwareComparisonFit(
             score=np.where(self.estimable, scores.mean, np.nan),
             standard_error=np.where(self.estimable, self.standard_errors(scores, beliefs), np.nan),
             estimable=self.estimable,
             group=self.group,
-            discrimination=np.where(known, mean, np.nan),
-            discrimination_error=np.where(known, error, np.nan),
+            discrimination=np.where(known, estimates.mean, np.nan),
+            discrimination_error=np.where(known, estimates.error, np.nan),
+            discrimination_low=np.where(known, estimates.low, np.nan),
+            discrimination_high=np.where(known, estimates.high, np.nan),
             random=np.where(known, nearly_random, np.nan),
             reversed=np.where(known, beliefs[:, REVERSED].sum(axis=1), np.nan),
             annotator_estimable=known,

@@ -13,12 +13,16 @@ For a vote of annotator k on the difference d, of weight n, where y is the weigh
 
 The order of the items stays that of the fit, whose scores are multiplied by one factor: the one that brings them
 nearest to the mean of the draws. The error of a score is the root mean square distance of the draws from it.
+
+Estimates of a_k come from its probabilities on the grid, given all else in a draw, averaged over the draws. So they
+have less noise than the drawn a_k, and are as smooth as the grid allows. The probabilities of random and reversed
+answers stay those of the fit, since they can accuse people.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,14 +38,17 @@ from app.inference.observations.comparisons import comparison_arrays_and_item_co
 from app.inference.preferences import aware_bradley_terry
 from app.inference.preferences.annotator_pair_votes import AnnotatorPairVotes
 from app.inference.preferences.aware_bradley_terry import (
+    MAX_SCORE_VARIANCE,
+    PRIOR_SPREAD,
+    SPREAD_WEIGHT,
+    AwareComparisonFit,
+)
+from app.inference.preferences.discrimination_grid import (
     AT_RANDOM,
     DISCRIMINATIONS,
     KINDS,
-    MAX_SCORE_VARIANCE,
-    PRIOR_SPREAD,
     REVERSED,
-    SPREAD_WEIGHT,
-    AwareComparisonFit,
+    DiscriminationEstimates,
     prior_of_kind_and_discrimination,
 )
 
@@ -76,6 +83,7 @@ class _Draw:
     Attributes:
         score: (N,).
         discrimination: (K,) a_k.
+        discrimination_chances: (K, G) probabilities of a_k given the scores, and the shares and s^2 of the last draw.
         kind_shares: (3,) shares of careful, random and reversed annotators.
         spread_squared: s^2.
         score_variance: v.
@@ -84,9 +92,43 @@ class _Draw:
 
     score: Array
     discrimination: Array
+    discrimination_chances: Array
     kind_shares: Array
     spread_squared: float
     score_variance: float
+
+
+class _DrawSummary(NamedTuple):
+    """Estimates from draws.
+
+    Attributes:
+        score: (N,) the fitted scores times one factor.
+        error: (N,) their errors.
+        spread: The mean standard deviation of the scores.
+        discrimination: Estimates of the a_k of K annotators.
+
+    """
+
+    score: Array
+    error: Array
+    spread: float
+    discrimination: DiscriminationEstimates
+
+    @classmethod
+    def from_draws(cls, draws: Iterator[_Draw], fitted_score: Array, group: Integers) -> "_DrawSummary":
+        """Summarise draws. Distances are those from the mean of an item's group, (N,)."""
+        sizes, total, squares, spread = np.bincount(group), np.zeros(len(group)), np.zeros(len(group)), 0.0
+        chances: Array = np.zeros(1)
+        for draw in draws:
+            score = draw.score - (sum_values_by_number(group, draw.score, len(sizes)) / sizes)[group]
+            total += score
+            squares += score**2
+            spread += float(np.sqrt(draw.score_variance))
+            chances = chances + draw.discrimination_chances
+        mean, product = total / DRAWS, float(total @ fitted_score)
+        scaled = fitted_score * (product / DRAWS / float(fitted_score @ fitted_score) if product > 0.0 else 1.0)
+        error = np.sqrt(squares / DRAWS - 2.0 * scaled * mean + scaled**2)
+        return cls(scaled, error, spread / DRAWS, DiscriminationEstimates.from_probabilities(chances / DRAWS))
 
 
 def fit_with_sampled_errors(
@@ -100,7 +142,7 @@ def fit_with_sampled_errors(
     rng: np.random.Generator,
     weights: npt.ArrayLike | None = None,
 ) -> AwareComparisonFit:
-    """Return `aware_bradley_terry.fit` with scores, errors and the spread of the scores from draws of the posterior.
+    """Return `aware_bradley_terry.fit` with scores, their spread, discriminations and all errors from posterior draws.
 
     Args:
         first: (J,) item numbers.
@@ -113,8 +155,9 @@ def fit_with_sampled_errors(
         weights: (J,) above 0, how many independent judgments each stands for; default 1.
 
     Returns:
-        The fit. The same judgments and `rng` give the same fit, whatever the order of the judgments. With more than
-        `MAX_SAMPLED_VOTES` votes it keeps its own errors, and a note says so.
+        The fit, with its own probabilities of random and reversed answers. The same judgments and `rng` give the same
+        fit, whatever the order of the judgments. With more than `MAX_SAMPLED_VOTES` votes it keeps its own errors and
+        discriminations, and a note says so.
 
     Raises:
         ValueError: The arrays are invalid.
@@ -138,41 +181,40 @@ def fit_with_sampled_errors(
     )
     if len(votes.low) > MAX_SAMPLED_VOTES:
         return replace(fit, notes=(*fit.notes, Note("errors_with_known_spread", _TOO_MANY_VOTES)))
-    scaled, error, spread = _scaled_scores_and_errors_and_spread(
-        _draws(_with_annotators_sorted_by_votes(votes), rng), fit.score[items], fit.group[items]
-    )
+    sorted_votes, annotator = _votes_with_annotators_sorted_by_votes_and_their_numbers(votes)
+    summary = _DrawSummary.from_draws(_draws(sorted_votes, rng), fit.score[items], fit.group[items])
+    estimates = [np.full(n_annotators, np.nan) for _ in summary.discrimination]
+    for column, sampled in zip(estimates, summary.discrimination, strict=True):
+        column[annotator] = sampled
+        column[~fit.annotator_estimable] = np.nan
+    discrimination, discrimination_error, discrimination_low, discrimination_high = estimates
     sampled_score, sampled_error = np.full(n_items, np.nan), np.full(n_items, np.nan)
-    sampled_score[items], sampled_error[items] = scaled, error
-    notes = tuple(note for note in fit.notes if note.code != "errors_without_opponents")
-    return replace(fit, score=sampled_score, standard_error=sampled_error, score_spread=spread, notes=notes)
+    sampled_score[items], sampled_error[items] = summary.score, summary.error
+    return replace(
+        fit,
+        score=sampled_score,
+        standard_error=sampled_error,
+        discrimination=discrimination,
+        discrimination_error=discrimination_error,
+        discrimination_low=discrimination_low,
+        discrimination_high=discrimination_high,
+        score_spread=summary.spread,
+        notes=tuple(note for note in fit.notes if note.code != "errors_without_opponents"),
+    )
 
 
-def _scaled_scores_and_errors_and_spread(
-    draws: Iterator[_Draw], fitted_score: Array, group: Integers
-) -> tuple[Array, Array, float]:
-    """Return the fitted scores times one factor, their errors, (N,) each, and the mean spread of the scores.
-
-    Distances are those from the mean of an item's group.
+def _votes_with_annotators_sorted_by_votes_and_their_numbers(
+    votes: AnnotatorPairVotes,
+) -> tuple[AnnotatorPairVotes, Integers]:
+    """Return the votes with their annotators numbered by what they judged, so that their own numbers do not matter, and
+    these numbers, (K,).
     """
-    sizes, total, squares, spread = np.bincount(group), np.zeros(len(group)), np.zeros(len(group)), 0.0
-    for draw in draws:
-        score = draw.score - (sum_values_by_number(group, draw.score, len(sizes)) / sizes)[group]
-        total += score
-        squares += score**2
-        spread += float(np.sqrt(draw.score_variance))
-    mean, product = total / DRAWS, float(total @ fitted_score)
-    scaled = fitted_score * (product / DRAWS / float(fitted_score @ fitted_score) if product > 0.0 else 1.0)
-    return scaled, np.sqrt(squares / DRAWS - 2.0 * scaled * mean + scaled**2), spread / DRAWS
-
-
-def _with_annotators_sorted_by_votes(votes: AnnotatorPairVotes) -> AnnotatorPairVotes:
-    """Return the votes with their annotators numbered by what they judged, so that their own numbers do not matter."""
     starts = [*votes.first_votes.tolist(), len(votes.low)]
     columns = np.column_stack([votes.low, votes.high, votes.judged, votes.wins, votes.decided, votes.decided_wins])
     blocks = sorted(pairwise(starts), key=lambda block: columns[slice(*block)].tolist())
     rows = np.concatenate([np.arange(*block) for block in blocks])
     annotator = np.repeat(np.arange(len(blocks)), [end - start for start, end in blocks])
-    return AnnotatorPairVotes(
+    sorted_votes = AnnotatorPairVotes(
         votes.low[rows],
         votes.high[rows],
         annotator,
@@ -183,11 +225,19 @@ def _with_annotators_sorted_by_votes(votes: AnnotatorPairVotes) -> AnnotatorPair
         votes.n_items,
         len(blocks),
     )
+    return sorted_votes, votes.annotator[[start for start, _ in blocks]]
 
 
 def _draws(votes: AnnotatorPairVotes, rng: np.random.Generator) -> Iterator[_Draw]:
     """Yield `DRAWS` draws from the posterior, each of them the same object with new values."""
-    draw = _Draw(np.zeros(votes.n_items), np.ones(votes.n_annotators), KIND_PRIOR / KIND_PRIOR.sum(), PRIOR_SPREAD, 1.0)
+    draw = _Draw(
+        score=np.zeros(votes.n_items),
+        discrimination=np.ones(votes.n_annotators),
+        discrimination_chances=np.zeros((votes.n_annotators, len(DISCRIMINATIONS))),
+        kind_shares=KIND_PRIOR / KIND_PRIOR.sum(),
+        spread_squared=PRIOR_SPREAD,
+        score_variance=1.0,
+    )
     for number in range(-(DRAWS // 4), DRAWS):
         draw.score = _drawn_scores(votes, draw, rng)
         _draw_score_variance(votes, draw, rng)
@@ -256,8 +306,10 @@ def _draw_annotators(votes: AnnotatorPairVotes, draw: _Draw, rng: np.random.Gene
     prior = prior_of_kind_and_discrimination(draw.kind_shares, draw.spread_squared)
     with np.errstate(divide="ignore"):  # a prior probability of 0 stays one
         log_posterior = (log_likelihood[:, None, :] + np.log(prior)).reshape(votes.n_annotators, -1)
-    posterior = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True)).cumsum(axis=1)
-    cell = (posterior <= (rng.random(votes.n_annotators) * posterior[:, -1])[:, None]).sum(axis=1)
+    density = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
+    cumulative = density.cumsum(axis=1)
+    draw.discrimination_chances = density.reshape(-1, KINDS, len(DISCRIMINATIONS)).sum(axis=1) / cumulative[:, -1:]
+    cell = (cumulative <= (rng.random(votes.n_annotators) * cumulative[:, -1])[:, None]).sum(axis=1)
     kind, place = np.divmod(cell, len(DISCRIMINATIONS))
     draw.discrimination = DISCRIMINATIONS[place]
     draw.kind_shares = rng.dirichlet(KIND_PRIOR + np.bincount(kind, minlength=KINDS))
