@@ -68,7 +68,7 @@ async def run_shared_schedule(studies, service, chance):
             await erase_someone(studies, chance)
         elif step < 0.5:
             await execute_sql(first.engine, chance.choice(CHANGES), campaign=chance.choice(studies).campaign.id)
-        elif step < 0.6:
+        elif step < 0.7:
             books.submissions[f"s{chance.randint(1, PEOPLE)}"]["status"] = "APPROVED"
         await take_turns(studies, service, chance)
         first.clock.advance(minutes=chance.choice([0, 6, 11]))
@@ -103,6 +103,9 @@ async def test_a_reward_counts_once_whatever_becomes_of_its_campaigns_and_people
         for (submission,) in await fetch_rows(engine, "SELECT external_id FROM assignments")
         if not submission.startswith("erased:")
     }
+    await end_with_all_approved(studies)
+    for _ in range(PEOPLE):  # whose rewards are sent now, in one of the campaigns
+        await erase_someone(studies, chance)
     await end_with_all_approved(studies)
     rewards = await fetch_rows(engine, LIVE_REWARDS_BY_HASH)
     assert all(count == 1 for _, count in rewards)
