@@ -1,5 +1,7 @@
 """Submissions on the page and in the API, and the address for notices."""
 
+import asyncio
+
 import pytest
 from fastapi.responses import PlainTextResponse
 
@@ -181,6 +183,14 @@ async def test_a_signed_notice_makes_the_campaign_due_once(engine, client, hook)
     assert (await client.post(hook, **signed_notice("event-1"))).status_code == 204
     assert not await is_due(engine)
     assert (await client.post(hook, **signed_notice("event-2", timestamp="1"))).status_code == 204  # an older one
+    assert await is_due(engine)
+
+
+async def test_a_notice_that_comes_many_times_at_once_is_stored_once(engine, client, hook):
+    notice = signed_notice("event-1")
+    replies = await asyncio.gather(*(client.post(hook, **notice) for _ in range(20)))
+    assert {reply.status_code for reply in replies} == {204}
+    assert await fetch_value(engine, "SELECT count(*) FROM service_notices") == 1
     assert await is_due(engine)
 
 

@@ -41,6 +41,17 @@ from tests.privacy.people import (
 )
 
 LATER = NOW + timedelta(hours=1)
+STORE_REWARD_AND_SUBMISSION = """
+    WITH person AS (SELECT campaign_id, id FROM annotators WHERE worker_id = CAST(:worker AS text)), submission AS (
+        INSERT INTO submissions (campaign_id, external_id, annotator_id, study, status, seen_at, problem,
+            submission_hash)
+        SELECT campaign_id, :submission, id, 'study-1', 'approved', :now, 'refused ' || :submission, 'a hash'
+        FROM person)
+    INSERT INTO payments (campaign_id, annotator_id, submission, study, amount, currency, reason, state, request_key,
+        line, created_by, created_at, kind, problem, submission_hash)
+    SELECT campaign_id, id, :submission, 'study-1', 90, 'GBP', 'my own comment', 'sent', 'reward', 1, 'Easel', :now,
+        'reward', 'refused ' || :submission, 'a hash' FROM person
+"""
 RULES = ("anonymise", "remove")
 
 
@@ -55,12 +66,15 @@ async def test_afterwards_a_dump_of_the_database_holds_no_trace_of_the_person(en
     campaign, _ = await create_answered_campaign(engine)
     linked = await create_person_with_link(engine, campaign, "Ada Lovelace")
     await answer_hits(engine, linked, 1)
+    await execute_sql(engine, STORE_REWARD_AND_SUBMISSION, submission=SUBMISSION_ID, worker=WORKER_ID, now=NOW)
     assert [trace for trace in TRACES if trace not in await dump_database(engine, tmp_path)] == []
     await erase_completely(engine, campaign, WORKER_ID, rule)
     await erase_completely(engine, campaign, "ada lovelace", rule)
     left = await dump_database(engine, tmp_path)
     assert [trace for trace in TRACES if trace in left] == []
     assert "ben" in left
+    hashes = "SELECT (SELECT submission_hash FROM payments) = 'a hash', (SELECT submission_hash FROM submissions)"
+    assert await fetch_rows(engine, hashes) == [(True, None)]
     assert await verification_is_clean(engine, campaign)
 
 
