@@ -375,9 +375,6 @@ def test_feedback_says_the_order_or_each_value_and_is_as_expected_if_all_of_it_i
         "", make_design("pairwise", {}), [2.0, 1.0], [Feedback("order", 0, met=False, order=[[0], [1]])]
     )
     assert ([*pair.answer_texts], [[*group] for group in pair.answered_order]) == ([], [[1], [0]])
-    mixed = [Feedback("score", 0, met=True, lowest=40), Feedback("order", 1, met=True, order=[[1], [2]])]
-    places = criterion_feedback("", slider, [42.0, 80.0, 20.0], mixed)
-    assert ([*places.answer_texts], [[*group] for group in places.answered_order]) == ([], [[1], [2]])
     items: Any = None
     assert GoldFeedback(items, [values]).is_as_expected
     assert not GoldFeedback(items, [values, pair]).is_as_expected
