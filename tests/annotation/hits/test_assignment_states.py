@@ -45,10 +45,10 @@ async def test_the_history_of_an_assignment_is_selected_once_and_then_remembered
     me = await create_annotator(engine, campaign)
     first = await try_to_lease_hit(engine, me, cache=cache)
     await submit_scores(engine, me, first)
-    for _ in range(2):
-        state = (await load_states(engine, cache, campaign, me))[me.assignment_id]
-        assert (state.history.answered_hits, state.seen) == ({first.id}, {*first.items})
-    assert state.own_hits is None
+    states = [(await load_states(engine, cache, campaign, me))[me.assignment_id] for _ in range(2)]
+    assert [state.history.answered_hits for state in states] == [{first.id}] * 2
+    assert [state.seen for state in states] == [{*first.items}] * 2
+    assert states[1].own_hits is None
     second = await try_to_lease_hit(engine, me, cache=cache)
     await submit_scores(engine, me, second)
     state = (await load_states(engine, cache, campaign, me))[me.assignment_id]
