@@ -33,6 +33,7 @@ from tests.proxies import Proxy
 TABS = 20
 NAMES_PER_CAMPAIGN = 9  # fewer than tabs, so that some people have several
 LAUNCHES_AT_ONCE = 3
+PEOPLE_IN_RUSH = 6
 ROUND_SECONDS = 90
 # A deliberate fault of 1 of 500 answers may need so many, which a busy machine does not store in two minutes.
 MIN_ANSWERS, MAX_SECONDS_FOR_ANSWERS = 600, 900
@@ -155,6 +156,7 @@ class Machine:
         work = [
             *(self.work_in_tab(caller, campaigns, is_over, Random(rng.random())) for _ in range(TABS)),
             *(owner.launch_until(is_over) for _ in range(LAUNCHES_AT_ONCE)),
+            self.rush_to_new_campaigns(caller, campaigns, is_over, Random(rng.random())),
             owner.decide_until(is_over),
             watch_record(self.direct_url, campaigns, history, is_over),
             watch_posteriors(self.cluster.url, campaigns, history, is_over),
@@ -195,6 +197,20 @@ class Machine:
             if running := [campaign for campaign in campaigns if not campaign.is_over]:
                 name = f"p{rng.randrange(NAMES_PER_CAMPAIGN)}"
                 await Annotator(caller, rng.choice(running), name, rng).answer_hits(rng.randrange(1, 8))
+
+    async def rush_to_new_campaigns(
+        self, caller: Caller, campaigns: Sequence[LaunchedCampaign], is_over: asyncio.Event, rng: Random
+    ) -> None:
+        """Let several people open each new campaign at the same moment, so that servers race for the same items."""
+        opened = 0
+        while not is_over.is_set():
+            await asyncio.sleep(0.05)
+            for campaign in campaigns[opened:]:
+                opened += 1
+                people = [
+                    Annotator(caller, campaign, f"p{number}", Random(rng.random())) for number in range(PEOPLE_IN_RUSH)
+                ]
+                await asyncio.gather(*(person.answer_hits(1) for person in people))
 
     async def wait_until_ready(self, caller: Caller) -> None:
         """Wait until each server says that it is ready, after the last fault."""
