@@ -9,7 +9,7 @@ import asyncio
 import secrets
 import sys
 
-from tests.chaos.run import Plan, run_chaos
+from tests.chaos.run import Plan, Report, run_chaos
 from tests.chaos.server import DELIBERATE_FAULTS
 
 
@@ -21,9 +21,14 @@ def main() -> int:
     parser.add_argument("--calm", action="store_true", help="without faults of the machine")
     chosen = parser.parse_args()
     plan = Plan(60 * chosen.minutes, chosen.seed, chosen.fault, injects=not chosen.calm)
-    report = asyncio.run(run_chaos(plan))
+    report = asyncio.run(run_chaos(plan, after_round=write_work_so_far))
     sys.stdout.write("\n".join(report.lines()) + "\n")
     return 1 if report.violations else 0
+
+
+def write_work_so_far(report: Report) -> None:
+    sys.stdout.write(f"{report.work_line()}, {len(report.violations)} violations so far\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -33,6 +33,7 @@ from tests.proxies import Proxy
 TABS = 20
 NAMES_PER_CAMPAIGN = 9  # fewer than tabs, so that some people have several
 LAUNCHES_AT_ONCE = 3
+PEOPLE_IN_RUSH = 6
 ROUND_SECONDS = 90
 # A deliberate fault of 1 of 500 answers may need so many, which a busy machine does not store in two minutes.
 MIN_ANSWERS, MAX_SECONDS_FOR_ANSWERS = 600, 900
@@ -80,14 +81,20 @@ class Report:
     seconds: float = 0.0
     seconds_to_first: float | None = None
 
+    def work_line(self) -> str:
+        """Return how much was done."""
+        work = f"{self.acknowledged} acknowledged answers, {self.decisions} acknowledged decisions"
+        return (
+            f"seed {self.plan.seed}: {self.rounds} rounds, {self.campaigns} campaigns, {work} in {self.seconds:.0f} s"
+        )
+
     def lines(self) -> list[str]:
         """Return the report as lines of text."""
         statuses = ", ".join(f"{count} x {status or 'no reply'}" for status, count in sorted(self.statuses.items()))
         injected = ", ".join(f"{count} x {name}" for name, count in sorted(self.injected.items())) or "none"
-        work = f"{self.acknowledged} acknowledged answers, {self.decisions} acknowledged decisions"
         first = "" if self.seconds_to_first is None else f"; the first after {self.seconds_to_first:.0f} s"
         return [
-            f"seed {self.plan.seed}: {self.rounds} rounds, {self.campaigns} campaigns, {work} in {self.seconds:.0f} s",
+            self.work_line(),
             f"replies: {statuses}",
             f"faults: {injected}" + ("" if self.has_small_disk else " (no full disk: mounting one takes root)"),
             f"violations: {len(self.violations)}{first}",
@@ -95,8 +102,11 @@ class Report:
         ]
 
 
-async def run_chaos(plan: Plan) -> Report:
-    """Run rounds until the time is over or something is wrong, and return what was found."""
+async def run_chaos(plan: Plan, after_round: Callable[[Report], None] = lambda _report: None) -> Report:
+    """Run rounds until the time is over or something is wrong, and return what was found.
+
+    `after_round` gets the report after each round, also of a run that is interrupted later.
+    """
     rng, report = Random(plan.seed), Report(plan)
     async with open_machine(plan, report) as machine:
         began = time.monotonic()
@@ -104,7 +114,8 @@ async def run_chaos(plan: Plan) -> Report:
             history = await machine.run_round(report, Random(rng.random()))
             if history.first_violation_time is not None:
                 report.seconds_to_first = history.first_violation_time - began
-        report.seconds = time.monotonic() - began
+            report.seconds = time.monotonic() - began
+            after_round(report)
     return report
 
 
@@ -145,6 +156,7 @@ class Machine:
         work = [
             *(self.work_in_tab(caller, campaigns, is_over, Random(rng.random())) for _ in range(TABS)),
             *(owner.launch_until(is_over) for _ in range(LAUNCHES_AT_ONCE)),
+            self.rush_to_new_campaigns(caller, campaigns, is_over, Random(rng.random())),
             owner.decide_until(is_over),
             watch_record(self.direct_url, campaigns, history, is_over),
             watch_posteriors(self.cluster.url, campaigns, history, is_over),
@@ -164,8 +176,9 @@ class Machine:
         await check_round(self.direct_url, caller, campaigns, history)
         slugs = [campaign.slug for campaign in campaigns]
         history.note_violations(await find_posterior_violations_and_empty_log(self.cluster.url, slugs))
-        if found := await asyncio.to_thread(verify_by_command, self.cluster.url, rng.choice(campaigns).slug):
-            history.note_violations([found])
+        if campaigns:  # on a busy machine, faults may interrupt all launches of a round
+            found = await asyncio.to_thread(verify_by_command, self.cluster.url, rng.choice(campaigns).slug)
+            history.note_violations([found] if found else [])
         await caller.client.aclose()
         report.rounds += 1
         report.campaigns += len(campaigns)
@@ -184,6 +197,20 @@ class Machine:
             if running := [campaign for campaign in campaigns if not campaign.is_over]:
                 name = f"p{rng.randrange(NAMES_PER_CAMPAIGN)}"
                 await Annotator(caller, rng.choice(running), name, rng).answer_hits(rng.randrange(1, 8))
+
+    async def rush_to_new_campaigns(
+        self, caller: Caller, campaigns: Sequence[LaunchedCampaign], is_over: asyncio.Event, rng: Random
+    ) -> None:
+        """Let several people open each new campaign at the same moment, so that servers race for the same items."""
+        opened = 0
+        while not is_over.is_set():
+            await asyncio.sleep(0.05)
+            for campaign in campaigns[opened:]:
+                opened += 1
+                people = [
+                    Annotator(caller, campaign, f"p{number}", Random(rng.random())) for number in range(PEOPLE_IN_RUSH)
+                ]
+                await asyncio.gather(*(person.answer_hits(1) for person in people))
 
     async def wait_until_ready(self, caller: Caller) -> None:
         """Wait until each server says that it is ready, after the last fault."""

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests.chaos import run
 from tests.chaos.run import Plan, run_chaos
 from tests.chaos.server import DELIBERATE_FAULTS
 
@@ -22,6 +23,15 @@ async def test_two_minutes_of_faults_lose_and_invent_no_answer():
     assert report.violations == []
     assert report.injected.total() >= MIN_FAULTS
     assert report.acknowledged >= MIN_ACKNOWLEDGED
+
+
+async def test_a_round_in_which_faults_interrupt_all_launches_finds_nothing(monkeypatch):
+    monkeypatch.setattr(run, "LAUNCHES_AT_ONCE", 0)
+    monkeypatch.setattr(run, "ROUND_SECONDS", 1)
+    seen = []
+    report = await run_chaos(Plan(1, 3, injects=False), after_round=lambda report: seen.append(report.rounds))
+    assert (report.violations, report.campaigns, report.rounds) == ([], 0, 1)
+    assert seen == [1]
 
 
 @pytest.mark.parametrize("fault", sorted(DELIBERATE_FAULTS))

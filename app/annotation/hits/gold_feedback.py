@@ -68,11 +68,14 @@ async def load_gold_feedback_or_none(
         return None
     rows = await fetch_rows(connection, SELECT_ANSWERED_GOLD, {"campaign": campaign.id, "hit": hit_id}, AnsweredGold)
     designs, values = criterion_designs(campaign), [row.given_values for row in rows]
-    feedbacks = feedback_of_each_criterion(designs, [row.expected for row in rows], values)
+    feedbacks = [
+        feedback_without_order_of_one_place(criterion_feedbacks)
+        for criterion_feedbacks in feedback_of_each_criterion(designs, [row.expected for row in rows], values)
+    ]
     by_criterion = [
         criterion_feedback(name, design, [row[number] for row in values], feedbacks[number])
         for number, (name, design) in enumerate(designs)
-        if feedbacks[number] and not is_order_of_one_place(feedbacks[number])
+        if feedbacks[number]
     ]
     if not by_criterion:
         return None
@@ -82,9 +85,9 @@ async def load_gold_feedback_or_none(
     return GoldFeedback(items, by_criterion)
 
 
-def is_order_of_one_place(feedbacks: Sequence[Feedback]) -> bool:
-    """Return whether all items are expected at the same place, so that no order is expected of them."""
-    return feedbacks[-1].kind == "order" and len(feedbacks[-1].order) == 1
+def feedback_without_order_of_one_place(feedbacks: Sequence[Feedback]) -> list[Feedback]:
+    """Return the feedback without that on the order of items at one place: no order is expected of them."""
+    return [feedback for feedback in feedbacks if feedback.kind != "order" or len(feedback.order) > 1]
 
 
 def criterion_feedback(

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from app.annotation.hits import undo
+from app.annotation.hits import gold_feedback, undo
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.campaigns import lifecycle, settings_edits
@@ -439,6 +439,23 @@ async def test_of_an_order_people_read_both(engine, client):
     assert "Expected, the best first" in page
     assert "Yours, the best first" in page
     assert re.search(r"to (walk|run)</span></li><li><span[^>]*>to flummox", page)
+
+
+async def test_a_gold_item_with_a_score_has_feedback_beside_one_with_a_place(engine):
+    content = ITEMS + "g1,to walk,gold,80,10\ng2,to run,gold,#1,\n"
+    campaign = await with_checks(engine, content, items_per_hit=2, gold_feedback=True)
+    me = await create_annotator(engine, campaign)
+    hit = await try_to_lease_hit(engine, me)
+    while {*hit.ids} != {"g1", "g2"}:
+        await submit_scores(engine, me, hit)
+        hit = await try_to_lease_hit(engine, me)
+    await submit_scores(engine, me, hit, scores=[42.0, 42.0])
+    assignment = (await find_or_lease_next_hit(engine, me)).assignment
+    async with borrow_autocommit_driver(engine) as connection:
+        found = await gold_feedback.load_gold_feedback_or_none(connection, assignment, hit.id)
+    assert found is not None
+    ((feedback,),) = [criterion.feedback for criterion in found.by_criterion]
+    assert (feedback.kind, feedback.met, hit.ids[feedback.position]) == ("score", False, "g1")
 
 
 async def test_a_report_that_a_check_does_not_load_is_kept_and_shown(app, client, researcher):

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from app.annotation.hits import draw_context
+from app.annotation.hits import draw_context, submission
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.database.session import create_engine
+from app.database.session import borrow_autocommit_driver, create_engine
+from app.designs.answer import Answer
 from app.inference.preferences.implied_pairs import Implications
 from app.record.revisions import revise_posteriors_if_decision_missing, store_decision_and_return_number
 from app.selection.implied_pairs import mask_of_implied_pairs_asked_anyway
@@ -161,6 +162,21 @@ async def test_who_has_answered_all_pairs_is_not_asked_to_wait(engine, items):
     assert (
         len((await try_to_lease_hit(engine, await create_annotator(engine, campaign, "bob"), cache=cache)).items) == 2
     )
+
+
+async def test_implied_pairs_and_items_that_were_not_judged_leave_an_annotator_nothing_to_wait_for(engine):
+    """Items 0 and 1 are compared, and item 2 cannot be judged: no pair is left, though all three want judgments."""
+    campaign = await create_pairwise_campaign(engine, items=3, percent=100, cannot_be_judged=True, unjudged_people=9)
+    me, cache = await create_annotator(engine, campaign), PosteriorCache()
+    while (hit := (await find_or_lease_next_hit(engine, me, cache=cache)).hit) is not None:
+        unjudged = dict.fromkeys({2} & {*hit.items}, campaign.unjudged_reasons[0])
+        values = {} if unjudged else dict(zip(hit.items, places(hit.items), strict=True))
+        async with borrow_autocommit_driver(engine) as connection:
+            await submission.store_answer_of_hit_and_return_receipt(
+                connection, me, hit.id, Answer(values, unjudged=unjudged), now=NOW
+            )
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") <= 3
+    assert (await find_or_lease_next_hit(engine, me, cache=cache)).reason == "seen_all"
 
 
 async def test_an_own_answer_that_was_missed_is_read_again_with_all_others(engine):

@@ -10,7 +10,7 @@ from asyncpg import LockNotAvailableError
 from app.annotation.hits import leases
 from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.leases import NextHitRequest
+from app.annotation.hits.leases import LeaseBatch, NextHitRequest, PendingRequest
 from app.annotation.hits.next_hit import NextHit
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import borrow_autocommit_driver, borrow_driver_in_transaction
@@ -90,6 +90,22 @@ async def test_an_assignment_that_is_gone_fails_alone(engine):
     gone = AssignmentId(campaign.id, 2**40)
     problem, work = (await ask_together(engine, campaign, [gone, me]))[0]
     assert isinstance(problem, NotFound)
+    assert work.hit is not None
+
+
+async def test_a_request_that_is_drawing_is_served_once_another_one_has_turned_out_to_be_gone(engine):
+    """One is drawn for after a lost race, without a new read of open HITs for it; the other one is read again."""
+    campaign, cache = await create_running_campaign(engine), PosteriorCache()
+    me, gone = await create_annotator(engine, campaign), AssignmentId(campaign.id, 2**40)
+    async with borrow_autocommit_driver(engine) as connection:
+        state = await load_assignment_and_update_cache(connection, cache, AssignmentQuery(me))
+        requests = [
+            PendingRequest(NextHitRequest(AssignmentQuery(gone), NOW)),
+            PendingRequest(NextHitRequest(AssignmentQuery(me), NOW), state, has_redrawn=True),
+        ]
+        problem, work = await LeaseBatch(connection, cache, campaign.id, requests).serve_all_requests()
+    assert isinstance(problem, NotFound)
+    assert isinstance(work, NextHit)
     assert work.hit is not None
 
 

@@ -15,7 +15,7 @@ from app.annotation.hits.api import ResponseRequest, TouchSchema, kind_of_teleme
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache, needs_extended_query
 from app.annotation.hits.check_placement import count_check_slots, proposal_with_checks_or_none
 from app.annotation.hits.condition_blocks import count_own_tasks
-from app.annotation.hits.gold_feedback import GoldFeedback, criterion_feedback, is_order_of_one_place
+from app.annotation.hits.gold_feedback import GoldFeedback, criterion_feedback, feedback_without_order_of_one_place
 from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.item_audiences import NO_ITEMS_OF_OTHERS, ItemsOfOthers
 from app.annotation.hits.item_conditions import NO_BLOCKS, PlaceInBlocks, build_item_conditions
@@ -362,9 +362,11 @@ def test_tasks_count_for_the_block_of_their_items_and_checks_for_the_block_they_
 
 
 def test_no_order_is_expected_of_items_that_are_all_at_one_place():
-    assert is_order_of_one_place([Feedback("order", 0, met=True, order=[[0, 1]])])
-    assert not is_order_of_one_place([Feedback("order", 0, met=True, order=[[0], [1]])])
-    assert not is_order_of_one_place([Feedback("score", 0, met=True)])
+    one_place = Feedback("order", 0, met=True, order=[[0, 1]])
+    score, order = Feedback("score", 2, met=True), Feedback("order", 0, met=True, order=[[0], [1]])
+    assert feedback_without_order_of_one_place([one_place]) == []
+    assert feedback_without_order_of_one_place([score, one_place]) == [score]
+    assert feedback_without_order_of_one_place([score, order]) == [score, order]
 
 
 def test_feedback_says_the_order_or_each_value_and_is_as_expected_if_all_of_it_is_met():

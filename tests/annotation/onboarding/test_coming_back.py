@@ -69,3 +69,10 @@ async def test_a_token_of_another_campaign_passes_no_step(client, engine, campai
     reply = await client.post(address, data=hidden_fields(page))
     assert reply.status_code == 422
     assert await fetch_value(engine, "SELECT count(*) FROM visits") == 0
+
+
+async def test_a_step_is_in_the_language_of_the_request(client, campaign):
+    address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=study&SESSION_ID=s1"
+    pages = [await client.get(address, headers={"accept-language": language}) for language in ("de", "en")]
+    assert [step_of(page.text) for page in pages] == ["consent"] * 2
+    assert [page.text.partition('<html lang="')[2][:2] for page in pages] == ["de", "en"]

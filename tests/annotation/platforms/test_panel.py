@@ -229,6 +229,17 @@ async def test_only_the_sites_that_a_campaign_names_may_frame_its_pages(client, 
     assert headers["x-frame-options"] == "DENY"
 
 
+async def test_the_page_for_people_who_may_not_take_part_can_be_in_the_same_frame(client, engine):
+    other = await create_running_campaign(engine, name="Other")
+    campaign = await create_running_campaign(
+        engine, frame_origins=["https://survey.example"], only_campaigns=[other.slug], **CONNECT
+    )
+    refused = await client.get(f"/panel/{campaign.link_key}?{ARRIVAL}")
+    assert refused.status_code == 403
+    assert "frame-ancestors https://survey.example" in refused.headers["content-security-policy"]
+    assert "x-frame-options" not in refused.headers
+
+
 async def test_an_address_of_a_named_site_is_posted_as_a_form_with_the_ids(client, engine):
     campaign = await create_running_campaign(
         engine,
