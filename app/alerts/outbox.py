@@ -52,12 +52,21 @@ TAKE_DUE_MESSAGES = text("""
     )
     UPDATE alert_messages m
     SET tries = m.tries + 1, next_try_at = CAST(:now AS timestamptz) + make_interval(mins => CAST(4 ^ m.tries AS int))
-    FROM taken, alerts a, campaigns c
+    FROM taken
     WHERE (m.campaign_id, m.alert_id, m.way, m.receiver)
         = (taken.campaign_id, taken.alert_id, taken.way, taken.receiver)
-    AND a.campaign_id = m.campaign_id AND a.id = m.alert_id AND c.id = m.campaign_id
-    RETURNING m.campaign_id, m.alert_id, m.way, m.receiver, a.kind, a.about, a.because, a.raised_at, c.slug, c.name,
-              c.alert_emails, c.alert_webhook
+    RETURNING m.campaign_id, m.alert_id, m.way, m.receiver
+""")
+
+# What the messages say, in the order in which they were taken.
+LOAD_TAKEN_MESSAGES = text("""
+    SELECT taken.campaign_id, taken.alert_id, taken.way, taken.receiver, a.kind, a.about, a.because, a.raised_at,
+           c.slug, c.name, c.alert_emails, c.alert_webhook
+    FROM unnest(CAST(:campaigns AS bigint[]), CAST(:alerts AS bigint[]), CAST(:ways AS text[]),
+                CAST(:receivers AS text[])) WITH ORDINALITY AS taken (campaign_id, alert_id, way, receiver, place)
+    JOIN alerts a ON a.campaign_id = taken.campaign_id AND a.id = taken.alert_id
+    JOIN campaigns c ON c.id = taken.campaign_id
+    ORDER BY taken.place
 """)
 
 IS_MESSAGE_SQL = "campaign_id = :campaign AND alert_id = :alert AND way = :way AND receiver = :receiver"
@@ -108,7 +117,12 @@ class Outbox:
             "most": MAX_MESSAGES_IN_FLIGHT - len(self.sending),
         }
         async with self.database.begin() as connection:
-            due = (await connection.execute(TAKE_DUE_MESSAGES, parameters)).all()
+            taken = (await connection.execute(TAKE_DUE_MESSAGES, parameters)).all()
+            if not taken:
+                return 0
+            campaigns, alerts, ways, receivers = map(list, zip(*taken, strict=True))
+            keys = {"campaigns": campaigns, "alerts": alerts, "ways": ways, "receivers": receivers}
+            due = (await connection.execute(LOAD_TAKEN_MESSAGES, keys)).all()
         for message in due:
             key = message.campaign_id, message.alert_id, message.way, message.receiver
             if key not in self.sending:  # else its last try is still running

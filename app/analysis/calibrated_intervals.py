@@ -27,7 +27,7 @@ from app.inference.ratings.moderated_means import ModeratedMeans, moderated_mean
 from app.inference.ratings.shrunken_means import ItemShrinkage, ShrunkenMeans, fit_item_shrinkage
 from app.record.changes import Watermark, poll_changes
 from app.record.posterior_storage import present_posteriors_condition_sql
-from app.record.retired import IS_RETIRED_SQL
+from app.record.retired import is_retired_sql
 
 CALIBRATED_COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
 SHRUNKEN_COLUMNS = ("shrunken_score", "shrunken_low_95", "shrunken_high_95")
@@ -131,9 +131,9 @@ def evidence_with_judgments_added(
 
 FIND_POSTERIOR_SCORES = f"""
     SELECT CASE WHEN $3::int = 0 THEN p.score ELSE (
-               SELECT o.score FROM posteriors o WHERE o.campaign_id = p.campaign_id AND o.revision = p.revision
+               SELECT o.score FROM posteriors o WHERE o.campaign_id = $1 AND o.revision = p.revision
                AND o.criterion = $3 AND o.subject = p.subject
-           ) END AS score, CASE WHEN {is_judgeable_sql("p", unjudged_limit="$2::int")} AND NOT {IS_RETIRED_SQL}
+           ) END AS score, CASE WHEN {is_judgeable_sql("p", unjudged_limit="$2::int")} AND NOT {is_retired_sql("$1")}
                          THEN 1 ELSE 0 END AS in_pool
     FROM posteriors p WHERE {present_posteriors_condition_sql("$1")} ORDER BY p.subject
 """

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sqlalchemy import delete, exists, or_, select, update
+from sqlalchemy import delete, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import lock_and_load_campaign_or_refuse
@@ -16,8 +16,6 @@ from app.record.deletion import delete_campaign_and_all_its_data_or_refuse, unse
 from app.record.law_storage import TAKE_STORE_LOCK
 from app.record.revisions import block_writers_until_transaction_ends
 
-HAS_ANSWERS = exists().where(responses.c.campaign_id == campaigns.c.id)
-DELETABLE_CONDITION = or_(campaigns.c.status == "draft", (campaigns.c.status == "finished") & ~HAS_ANSWERS)
 TABLES_OF_LAUNCH = (hits, planned_hits, posteriors, states, unfinished_imports)
 COLUMNS_OF_SQUARE = ("square_row", "square_row_at", "square_done")  # the next launch may have other conditions
 STATE_BEFORE_LAUNCH: dict[str, object] = {
@@ -34,18 +32,26 @@ async def has_any_answer(connection: AsyncConnection, campaign_id: int) -> bool:
     return bool(await connection.scalar(select(exists().where(responses.c.campaign_id == campaign_id))))
 
 
+async def is_campaign_deletable(connection: AsyncConnection, campaign: Campaign) -> bool:
+    return campaign.status == "draft" or (
+        campaign.status == "finished" and not await has_any_answer(connection, campaign.id)
+    )
+
+
 async def revert_unanswered_to_draft_or_refuse(connection: AsyncConnection, slug: str) -> Campaign:
     """Make a launched campaign without answers a draft again. Open HITs end; their pages refuse to submit.
 
     People who have come stay known, with their consent. Raises `Conflict`: `wrong_status` for a draft, `has_answers`.
     """
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    # Waits for answers that are being stored, so the statement below sees them; later ones find no HIT.
+    # Waits for answers that are being stored, so the statements below see them; later ones find no HIT.
     await block_writers_until_transaction_ends(connection, campaign.id)
     # The new revision makes each process forget its index of the items.
     changes = STATE_BEFORE_LAUNCH | {"revision": campaigns.c.revision + 1}
-    statement = update(campaigns).where(campaigns.c.id == campaign.id, campaigns.c.status != "draft", ~HAS_ANSWERS)
-    columns = (await connection.execute(statement.values(changes).returning(campaigns))).mappings().one_or_none()
+    statement = update(campaigns).where(campaigns.c.id == campaign.id, campaigns.c.status != "draft")
+    columns = None
+    if not await has_any_answer(connection, campaign.id):
+        columns = (await connection.execute(statement.values(changes).returning(campaigns))).mappings().one_or_none()
     if columns is None:
         present = await load_campaign_by_slug_or_refuse(connection, slug)
         raise error_against_revert(present)
@@ -79,7 +85,7 @@ async def error_against_deletion_or_none(connection: AsyncConnection, campaign: 
     """Return why a campaign cannot be deleted now (`not_a_draft`, `has_answers`, `payments_unsettled`,
     `calls_unsettled`); None if it can.
     """
-    if not await connection.scalar(select(DELETABLE_CONDITION).where(campaigns.c.id == campaign.id)):
+    if not await is_campaign_deletable(connection, campaign):
         return error_against_deletion(campaign)
     return await unsettled_payments_or_calls_error_or_none(connection, campaign.id)
 
@@ -110,7 +116,7 @@ async def lock_and_load_deletable_campaign_or_refuse(connection: AsyncConnection
     Raises `Conflict`: `not_a_draft` if it is running or paused, `has_answers`.
     """
     campaign = await lock_and_load_campaign_or_refuse(connection, slug)
-    if await connection.scalar(select(DELETABLE_CONDITION).where(campaigns.c.id == campaign.id)):
+    if await is_campaign_deletable(connection, campaign):
         return campaign
     raise error_against_deletion(campaign)
 

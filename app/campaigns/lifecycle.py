@@ -43,8 +43,9 @@ COPY_CAMPAIGN_CONTENT = tuple(
         ("check_items", "number, external_id, kind, shown, expected, fields"),
     )
 )
-UPDATE_HAS_CHECKS_OF_COPY = text("""
-    UPDATE campaigns SET has_checks = EXISTS (SELECT FROM check_items WHERE campaign_id = :copy) WHERE id = :copy
+COPY_HAS_CHECKS = text("""
+    UPDATE campaigns SET has_checks = original.has_checks FROM campaigns original
+    WHERE campaigns.id = :copy AND original.id = :campaign
 """)
 COPY_SUFFIX = " (copy)"
 COPY_SUFFIX_PATTERN = re.compile(r" \(copy(?: \d+)?\)$")
@@ -159,7 +160,7 @@ async def create_copy_of_campaign(
     copied_campaign = await create_draft_campaign_or_refuse(
         connection, settings.model_copy(update=changes), now=now, original=campaign, is_rehearsal=is_rehearsal
     )
-    for statement in (*COPY_CAMPAIGN_CONTENT, UPDATE_HAS_CHECKS_OF_COPY):
+    for statement in (*COPY_CAMPAIGN_CONTENT, COPY_HAS_CHECKS):
         await connection.execute(statement, {"copy": copied_campaign.id, "campaign": campaign.id})
     await store_count_of_segments(connection, copied_campaign.id, campaign.segment_count)
     await media.copy_media_files(connection, campaign_id=campaign.id, copy_id=copied_campaign.id)
@@ -265,8 +266,9 @@ UNSETTLE_ITEMS = text(f"""
         UPDATE posteriors p SET settled = false FROM settled
         WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = settled.subject RETURNING 1
     )
-    UPDATE campaigns SET releases = releases + 1 WHERE id = :campaign AND EXISTS (SELECT FROM unsettled)
+    SELECT count(*) FROM unsettled
 """)
+COUNT_RELEASE = text("UPDATE campaigns SET releases = releases + 1 WHERE id = :campaign")
 
 
 async def change_campaign_status_or_refuse(
@@ -303,8 +305,9 @@ async def change_campaign_status_or_refuse(
     if action == "launch":
         await refuse_unusable_items_and_create_posteriors(connection, row)
         await visit_version.create_first_visit_version_if_needed(connection, row)
-    if action == "reopen":  # the next check of the goal marks settled items again
-        await connection.execute(UNSETTLE_ITEMS, {"campaign": row.id})
+    # The next check of the goal marks settled items again.
+    if action == "reopen" and await connection.scalar(UNSETTLE_ITEMS, {"campaign": row.id}):
+        await connection.execute(COUNT_RELEASE, {"campaign": row.id})
     if action == "reopen" and await finish_campaign_if_complete_and_tell(connection, row.id, now=now):
         raise Conflict(
             f"“{row.name}” already has all its judgments, so nothing was changed. Ask for more judgments per item, "

@@ -1,6 +1,6 @@
 """Campaigns with their progress, for lists and summaries; for a researcher, the campaigns they can see."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.accounts import members
 from app.accounts.access import SHARING_CAMPAIGN_ID, Access, visible_campaigns_sql_condition
 from app.accounts.roles import SEE_CAMPAIGN
-from app.database.campaign import HAS_PEOPLE_COLUMN, check_count_sql, number_of_items_sql, retired_count_sql
+from app.database.campaign import (
+    check_count_sql,
+    find_campaign_id_or_refuse,
+    has_people_sql,
+    number_of_items_sql,
+    retired_count_sql,
+)
+from app.database.session import leads_to_citus
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns, current_posteriors
 from app.designs.campaign import Campaign
@@ -53,12 +60,17 @@ async def load_campaigns_with_progress(
     """
     is_archived, is_rehearsal = campaigns.c.archived_at.is_not(None), campaigns.c.rehearsal_of.is_not(None)
     condition = is_rehearsal if only_rehearsals else ~is_rehearsal & (is_archived if only_archived else ~is_archived)
-    statement = (
-        campaigns_with_progress_query()
-        .add_columns(members.member_role_sql(SHARING_CAMPAIGN_ID, access))
-        .where(condition, visible_campaigns_sql_condition(access, permission))
-    )
-    rows = (await connection.execute(statement.order_by(campaigns.c.id.desc()))).mappings().all()
+    conditions = condition, visible_campaigns_sql_condition(access, permission)
+    member_role = members.member_role_sql(SHARING_CAMPAIGN_ID, access)
+    rows: list[Mapping[Any, Any]] = []
+    if leads_to_citus(connection):  # which counts the items of one campaign at a time
+        listed = select(campaigns.c.id, member_role).where(*conditions).order_by(campaigns.c.id.desc())
+        for visible in (await connection.execute(listed)).mappings().all():
+            progress = (await connection.execute(campaigns_with_progress_query(visible["id"]))).mappings().one()
+            rows.append({**progress, **visible})
+    else:
+        statement = campaigns_with_progress_query().add_columns(member_role).where(*conditions)
+        rows += (await connection.execute(statement.order_by(campaigns.c.id.desc()))).mappings()
     judgments = await count_judgments_by_campaign(connection, [row["id"] for row in rows])
     return [CampaignWithProgress.from_columns({**row, "judgments_taken": judgments[row["id"]]}) for row in rows]
 
@@ -76,7 +88,8 @@ async def count_archived_campaigns(connection: AsyncConnection, *, access: Acces
 
 async def load_campaign_with_progress_or_refuse(connection: AsyncConnection, slug: str) -> CampaignWithProgress:
     """Return a campaign with its progress and `has_people`. Raises `NotFound` (`campaign_not_found`)."""
-    statement = campaigns_with_progress_query().add_columns(HAS_PEOPLE_COLUMN)
+    campaign_id = await find_campaign_id_or_refuse(connection, slug)
+    statement = campaigns_with_progress_query(campaign_id).add_columns(has_people_sql(campaign_id).label("has_people"))
     row = await fetch_campaign_row_or_refuse(connection, statement, slug)
     judgments = await count_judgments_by_campaign(connection, [row["id"]])
     return CampaignWithProgress.from_columns({**row, "judgments_taken": judgments[row["id"]]})
@@ -89,34 +102,36 @@ async def load_visible_campaign_or_refuse(connection: AsyncConnection, slug: str
     )
 
 
-def campaigns_with_progress_query() -> Select[Any]:
-    """Return a query of campaigns with `item_count`, and `judgments_wanted` of the drawn items.
+def campaigns_with_progress_query(campaign_id: int | None = None) -> Select[Any]:
+    """Return a query of campaigns, or of one, with `item_count`, and `judgments_wanted` of the drawn items.
 
     An arm has its `experiment`, the `arm` and the `experiment_key`; for other campaigns these are None.
     """
-    item_total = number_of_items_sql(campaigns.c.id)
+    which = campaigns.c.id if campaign_id is None else campaign_id
+    item_total = number_of_items_sql(which)
     drawn_items = item_total - func.cardinality(campaigns.c.always_shown)
     judgments_wanted = cast(drawn_items, BigInteger) * campaigns.c.judgments_per_item  # a million items times thousands
     # Judgments of settled items, no longer wanted. Only for campaigns that can have any, since this scans all items.
     missing_judgments = func.greatest(campaigns.c.judgments_per_item - current_posteriors.c.judgments, 0)
     released_judgments = (
         select(func.coalesce(func.sum(missing_judgments), 0))
-        .where(current_posteriors.c.campaign_id == campaigns.c.id, current_posteriors.c.criterion == 0)
+        .where(current_posteriors.c.campaign_id == which, current_posteriors.c.criterion == 0)
         .where(current_posteriors.c.number != all_(campaigns.c.always_shown))
         .where(current_posteriors.c.settled | (current_posteriors.c.unjudged >= campaigns.c.unjudged_people))
         .scalar_subquery()
     )
     judgments_wanted -= case((campaigns.c.cannot_be_judged | (campaigns.c.releases > 0), released_judgments), else_=0)
-    return select(
+    query = select(
         campaigns,
         item_total.label("item_count"),
-        retired_count_sql(campaigns.c.id).label("retired_count"),
-        check_count_sql(campaigns.c.id).label("check_count"),
+        retired_count_sql(which).label("retired_count"),
+        check_count_sql(which).label("check_count"),
         judgments_wanted.label("judgments_wanted"),
         experiment_arms.c.experiment,
         experiment_arms.c.arm,
         experiment_arms.c.link_key.label("experiment_key"),
     ).outerjoin_from(campaigns, experiment_arms)
+    return query if campaign_id is None else query.where(campaigns.c.id == campaign_id)
 
 
 def campaign_progress_as_dict(campaign: CampaignWithProgress) -> dict[str, Any]:

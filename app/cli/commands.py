@@ -25,6 +25,7 @@ COMMANDS = {
     "backup": CommandSummary("backups", "Back up the whole database into a folder, while the server runs."),
     "calls": CommandSummary("calls", "Calls that tell the annotators' platform how visits ended."),
     "campaign": CommandSummary("campaigns", "Create campaigns, import into them and change their status."),
+    "cluster": CommandSummary("cluster", "Spread campaigns over the servers of a Citus cluster."),
     "doctor": CommandSummary("doctor", "Check the installation, and say how to repair what is wrong."),
     "experiment": CommandSummary("experiments", "Repeat an experiment of the papers, simulated or with people."),
     "export": CommandSummary("exports", "Write an export of a campaign, such as its items or responses."),

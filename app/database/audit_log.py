@@ -147,9 +147,11 @@ CAMPAIGN_COURSE_KINDS = ("campaign", "settings", "items")  # kinds that a campai
 
 INSERT_AUDIT_LINE = text("""
     INSERT INTO audit_log (who, way, campaign_id, campaign, action, about, before, after, answers)
-    VALUES (:who, :way, :campaign, :slug, :action, :about, CAST(:before AS jsonb), CAST(:after AS jsonb),
-            CASE WHEN :of_course THEN
-                (SELECT count(*) FROM responses r WHERE r.campaign_id = CAST(:campaign AS bigint)) END)
+    SELECT CAST(:who AS text), CAST(:way AS text), CAST(:campaign AS bigint), CAST(:slug AS text),
+           CAST(:action AS text), CAST(:about AS text), CAST(:before AS jsonb), CAST(:after AS jsonb),
+           CASE WHEN :of_course THEN counted.answers END
+    FROM (SELECT count(*) AS answers FROM responses r WHERE :of_course AND r.campaign_id = CAST(:campaign AS bigint))
+        AS counted
 """)
 
 FIND_CHANGES_SINCE_LAUNCH = text("""

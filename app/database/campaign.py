@@ -9,8 +9,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.alerts import store_new_alerts_sql
 from app.database.audit_log import SERVER_ACTOR
+from app.database.bulk import begin_transaction_returning_driver
 from app.database.quality_tables import check_items
-from app.database.session import ServingConnections, fetch_first_value_or_none
+from app.database.session import (
+    Driver,
+    Record,
+    ServingConnections,
+    fetch_first_row_or_none,
+    fetch_first_value_or_none,
+)
 from app.database.tables import campaigns, items
 from app.database.visit_tables import personal_links
 from app.errors import NotFound, shorten_echo
@@ -41,20 +48,25 @@ def finish_campaign_where_sql(condition: str) -> TextClause:
         INSERT INTO audit_log (who, way, campaign_id, campaign, action, after)
         SELECT '{SERVER_ACTOR.name}', '{SERVER_ACTOR.way}', id, slug, 'campaign.finish',
                jsonb_build_object('status', 'finished')
-        FROM finished
+        FROM finished RETURNING 1
     """)
 
 
 # A campaign is complete when fewer items are open than an answer needs: one item alone cannot be compared with another.
 # Items that are always shown do not count as open.
 # Two concurrent last answers do not see each other, so neither finishes the campaign; the next HIT request does.
-FINISH_IF_COMPLETE = finish_campaign_where_sql(f"""
-    NOT EXISTS (
+FIND_SETTINGS_IF_COMPLETE = text(f"""
+    SELECT c.revision, c.releases, c.judgments_per_item, c.unjudged_people, c.fewest_items, c.always_shown
+    FROM campaigns c WHERE c.id = :campaign AND c.status IN ('running', 'paused') AND NOT EXISTS (
         SELECT 1 FROM posteriors p
-        WHERE p.campaign_id = :campaign AND p.revision = campaigns.revision AND p.criterion = 0
-        AND {is_open_sql("p", judgments_wanted="judgments_per_item", unjudged_limit="unjudged_people")}
-        AND p.subject <> ALL(always_shown) OFFSET fewest_items - 1)
+        WHERE p.campaign_id = :campaign AND p.revision = c.revision AND p.criterion = 0
+        AND {is_open_sql("p", judgments_wanted="c.judgments_per_item", unjudged_limit="c.unjudged_people")}
+        AND p.subject <> ALL(c.always_shown) OFFSET c.fewest_items - 1)
 """)
+FINISH_WITH_SAME_SETTINGS = finish_campaign_where_sql("""
+    revision = :revision AND releases = :releases AND judgments_per_item = :judgments_per_item
+    AND unjudged_people = :unjudged_people AND fewest_items = :fewest_items
+    AND always_shown = CAST(:always_shown AS int[])""")
 
 
 # By the name of the path parameter.
@@ -87,8 +99,17 @@ class CampaignNames:
         return self.ids_by_name.get(name_key) if name_key else None
 
 
-# True if any annotator has a personal link.
-HAS_PEOPLE_COLUMN = exists().where(personal_links.c.campaign_id == campaigns.c.id).label("has_people")
+def has_people_sql(campaign_id: int) -> ColumnElement[bool]:
+    """Return SQL that is true if any annotator of a campaign has a personal link."""
+    return exists().where(personal_links.c.campaign_id == campaign_id)
+
+
+async def find_campaign_id_or_refuse(connection: AsyncConnection, slug: str) -> int:
+    """Return the id of the campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
+    campaign_id: int | None = await connection.scalar(select(campaigns.c.id).where(campaigns.c.slug == slug))
+    if campaign_id is None:
+        raise unknown_campaign_slug_error(slug)
+    return campaign_id
 
 
 def number_of_items_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
@@ -126,9 +147,18 @@ def unknown_campaign_slug_error(slug: str) -> NotFound:
     return NotFound(f"There is no campaign “{slug}”.", code="campaign_not_found", campaign=slug)
 
 
-async def finish_campaign_if_complete_and_tell(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> bool:
+async def finish_campaign_if_complete_and_tell(
+    connection: "AsyncConnection | Driver", campaign_id: int, *, now: datetime
+) -> bool:
     """Finish a campaign whose items all have the judgments wanted, and return whether it did.
 
-    A concurrent finish by hand wins.
+    A concurrent finish by hand wins, and so does a concurrent change of what is wanted.
     """
-    return (await connection.execute(FINISH_IF_COMPLETE, {"campaign": campaign_id, "now": now})).rowcount == 1
+    driver = (
+        await begin_transaction_returning_driver(connection) if isinstance(connection, AsyncConnection) else connection
+    )
+    settings = await fetch_first_row_or_none(driver, FIND_SETTINGS_IF_COMPLETE, {"campaign": campaign_id}, Record)
+    if settings is None:
+        return False
+    parameters = {"campaign": campaign_id, "now": now, **settings}
+    return await fetch_first_value_or_none(driver, FINISH_WITH_SAME_SETTINGS, parameters) is not None

@@ -148,6 +148,7 @@ class LimitedConnection(BaseConnection):
         self.trust = ConnectionTrust()
         self.limits = TimeLimits()
         self.transaction_settings = ""  # SQL that sets what a transaction has of its own
+        self.leads_to_citus = False  # Citus does not take every statement that PostgreSQL takes
         self.opened = self.last_used = time.monotonic()
 
     def transaction(
@@ -277,6 +278,7 @@ class Connector:
         settings |= self.settings
         connection = await self.connect_with_settings(host, settings)
         connection.trust, connection.limits = self.trust, self.limits
+        connection.leads_to_citus = self.address.leads_to_citus
         connection.transaction_settings = "".join(
             f"SET LOCAL {setting} = '{value}';" for setting, value in self.transaction_settings.items()
         )

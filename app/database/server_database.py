@@ -17,6 +17,7 @@ from app.database.session import (
     POOLED_SESSION_SETTINGS,
     SERVING_LIMITS,
     create_engine,
+    leads_to_citus,
     sqlstate_of_error_or_empty,
 )
 from app.errors import StartupProblem
@@ -26,7 +27,9 @@ from app.text.postgres_address import parse_postgres_address
 INSPECT_DATABASE = text("""
     SELECT to_regclass('campaigns') IS NOT NULL AS has_tables,
            current_setting('transaction_read_only') = 'on' AS read_only,
-           pg_backend_pid() AS session
+           pg_backend_pid() AS session,
+           EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass('responses')
+                   AND tgname = 'responses_transaction_id') AS is_distributed
 """)
 # A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first transaction id.
 RESET_RESTORED_TRANSACTION_IDS = text("""
@@ -54,11 +57,20 @@ SHARED_SESSION_CODES = ("42P05", "26000")
 
 @dataclass(frozen=True)
 class DatabaseState:
-    """A database that answers: whether it has Easel's tables and takes writes, and the revision of its schema."""
+    """A database that answers.
+
+    Attributes:
+        has_tables: Whether it has Easel's tables.
+        takes_writes: Whether it is no standby.
+        revision: The revision of its schema.
+        is_distributed: Whether its tables are distributed over a Citus cluster.
+
+    """
 
     has_tables: bool
     takes_writes: bool
     revision: str | None
+    is_distributed: bool
 
 
 @contextmanager
@@ -74,7 +86,9 @@ def database_url_for_server(settings: Settings, on_lost: Callable[[], None] = la
         with embedded.run_postgres_and_yield_url(settings.data_dir, on_lost=on_lost) as url:
             yield url
     else:
-        if not asyncio.run(load_database_state_or_raise(settings.database_url)).takes_writes:
+        database = asyncio.run(load_database_state_or_raise(settings.database_url))
+        require_address_of_cluster(settings.database_url, database)
+        if not database.takes_writes:
             url = parse_postgres_address(settings.database_url).url_without_secrets()
             raise StartupProblem(
                 f"The database at {url} accepts no writes: it is a standby, or set to be read-only. "
@@ -92,6 +106,7 @@ def database_url_for_command(settings: Settings) -> Iterator[str]:
             yield url
     else:
         database = asyncio.run(load_database_state_or_raise(settings.database_url))
+        require_address_of_cluster(settings.database_url, database)
         if not database.has_tables:
             raise StartupProblem(
                 f"This database has no tables of Easel yet. Run `{easel_command_to_type()} migrate` first."
@@ -109,6 +124,15 @@ def database_url_in_any_state(settings: Settings) -> Iterator[str]:
     else:
         asyncio.run(load_database_state_or_raise(settings.database_url))
         yield settings.database_url
+
+
+def require_address_of_cluster(url: str, database: DatabaseState) -> None:
+    """Raise StartupProblem (`cluster_not_named`) if an address does not say that a Citus cluster is there."""
+    if database.is_distributed and not parse_postgres_address(url).leads_to_citus:
+        raise StartupProblem(
+            "The tables of this database are distributed over a Citus cluster. Add cluster=citus to DATABASE_URL.",
+            code="cluster_not_named",
+        )
 
 
 async def load_database_state_or_raise(url: str) -> DatabaseState:
@@ -131,7 +155,7 @@ async def load_database_state_or_raise(url: str) -> DatabaseState:
                     await connection.execute(INSPECT_DATABASE)
             elif await is_session_shared(engine, row.session):
                 raise StartupProblem(POOLER_PROBLEM_MESSAGE)
-            return DatabaseState(row.has_tables, not row.read_only, revision)
+            return DatabaseState(row.has_tables, not row.read_only, revision, row.is_distributed)
     except DATABASE_ERRORS as problem:
         if sqlstate_of_error_or_empty(problem) in SHARED_SESSION_CODES:
             raise StartupProblem(PREPARED_STATEMENTS_MESSAGE if is_pooled else POOLER_PROBLEM_MESSAGE) from None
@@ -169,5 +193,9 @@ async def is_session_shared(engine: AsyncEngine, backend_pid: int) -> bool:
 
 
 async def reset_restored_transaction_ids(connection: AsyncConnection) -> None:
-    """Mark restored responses as older than everything that this database will write. Call before serving."""
-    await connection.execute(RESET_RESTORED_TRANSACTION_IDS)
+    """Mark restored responses as older than everything that this database will write. Call before serving.
+
+    On a Citus cluster each server has ids of its own, and `database.cluster` has marked what was there before.
+    """
+    if not leads_to_citus(connection):
+        await connection.execute(RESET_RESTORED_TRANSACTION_IDS)

@@ -62,6 +62,16 @@ USUAL_PLANNER_SETTINGS = {
 }
 
 
+# Of sessions on a Citus coordinator. Citus finds the shard by the values of parameters, which a plan made without them
+# does not have; it refuses some transactions that reach several shards at a time on several connections; and hiding the
+# shards in the catalogue makes the driver's question about types take seconds.
+CITUS_SETTINGS = {
+    "plan_cache_mode": "auto",
+    "citus.multi_shard_modify_mode": "sequential",
+    "citus.override_table_visibility": "off",
+}
+
+
 def wait_settings(lock_seconds: int | None, limits: TimeLimits) -> dict[str, str]:
     """Return PostgreSQL's limits, in ms, on the wait for a lock and on the idle time in a transaction; 0 for none."""
     return {
@@ -120,6 +130,8 @@ def create_engine_without_limits(url: str) -> AsyncEngine:
 def make_connector_to_url(url: str, settings: Mapping[str, str], limits: TimeLimits) -> Connector:
     """Return a connector to the database at `url`, with settings of the session or of each transaction."""
     address = parse_postgres_address(url)
+    if address.leads_to_citus:
+        settings = {**settings, **CITUS_SETTINGS}
     named = {"application_name": address.parameters.get("application_name", "easel")}
     options = {name: value for name, value in address.parameters.items() if name == "options"}
     if address.lends_sessions_for_transactions:
@@ -318,6 +330,15 @@ async def is_connection_dead(driver: Driver) -> bool:
 def is_limited_connection(connection: object) -> TypeGuard[LimitedConnection]:
     """Return whether this is a `LimitedConnection`; asyncpg's `isinstance` is True for all of its connections."""
     return LimitedConnection in type(connection).__mro__
+
+
+def leads_to_citus(connection: "Driver | AsyncConnection | AsyncEngine") -> bool:
+    """Return whether a connection leads to the coordinator of a Citus cluster, which refuses some statements."""
+    if isinstance(connection, AsyncConnection):
+        connection = connection.engine
+    if isinstance(connection, AsyncEngine):
+        return connection.url.query.get("cluster") == "citus"
+    return is_limited_connection(connection) and connection.leads_to_citus
 
 
 class ServingConnections:

@@ -14,11 +14,10 @@ from app.database.session import Driver, Record, fetch_rows
 from app.errors import NotFound
 
 FIND_ARMS_BY_LINK = text("""
-    SELECT e.arm, c.link_key, c.status, EXISTS (
-        SELECT FROM annotators a
-        WHERE a.campaign_id = c.id AND a.platform = :platform AND a.worker_id = :worker_id
-    ) AS known
-    FROM experiment_arms e JOIN campaigns c ON c.id = e.campaign_id WHERE e.link_key = :key
+    SELECT e.arm, c.link_key, c.status, a.campaign_id IS NOT NULL AS known
+    FROM experiment_arms e JOIN campaigns c ON c.id = e.campaign_id
+    LEFT JOIN annotators a ON a.campaign_id = c.id AND a.platform = :platform AND a.worker_id = :worker_id
+    WHERE e.link_key = :key
 """)
 
 

@@ -224,7 +224,7 @@ LIST_LAST_HITS_OF_VERSIONS = text("""
 # Ids of the items of a HIT, in the order in which they were shown.
 SHOWN_ITEM_IDS_COLUMN = """
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
-                 JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids"""
+                 JOIN items i ON i.campaign_id = :campaign AND i.number = shown.number ORDER BY place) AS ids"""
 
 # The segment of a HIT of systems, and the items under which outputs were shown.
 HIT_SEGMENT_COLUMNS = """

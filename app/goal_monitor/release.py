@@ -19,12 +19,12 @@ from app.goals.progress import Progress
 from app.goals.settings import GoalSettings
 from app.inference.ground.arrays import Integers, Mask
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION, present_posteriors_condition_sql
-from app.record.retired import IS_RETIRED_SQL
+from app.record.retired import IS_RETIRED_SQL, is_retired_sql
 
 ITEMS_PER_RELEASE_BATCH = 5_000  # answers may have to wait for the rows of a batch
 
 LIST_SETTLED_FLAGS = f"""
-    SELECT CAST(p.settled AS int) AS settled, CAST({IS_RETIRED_SQL} AS int) AS retired
+    SELECT CAST(p.settled AS int) AS settled, CAST({is_retired_sql("$1")} AS int) AS retired
     FROM posteriors p WHERE {present_posteriors_condition_sql("$1")}
     ORDER BY p.subject
 """

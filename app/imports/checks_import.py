@@ -25,10 +25,8 @@ CHECK_COLUMN = "check"
 UPLOADED_CHECK_KINDS = ("gold", "attention")
 MAX_CHECKS_PER_CAMPAIGN = 1000
 
-UPDATE_HAS_CHECKS = text("""
-    UPDATE campaigns SET has_checks = EXISTS (SELECT FROM check_items WHERE campaign_id = :campaign)
-    WHERE id = :campaign
-""")
+HAS_CHECKS = text("SELECT EXISTS (SELECT FROM check_items WHERE campaign_id = :campaign)")
+STORE_HAS_CHECKS = text("UPDATE campaigns SET has_checks = :has_checks WHERE id = :campaign")
 DELETE_CHECK_ITEMS = text("DELETE FROM check_items WHERE campaign_id = :campaign")
 COUNT_CHECK_ITEMS = text("SELECT count(*) FROM check_items WHERE campaign_id = :campaign")
 LIST_CHECK_ITEM_IDS = text("SELECT external_id FROM check_items WHERE campaign_id = :campaign")
@@ -89,8 +87,15 @@ def check_kinds_text(check_count: int, gold_count: int | None) -> str:
 
 
 async def delete_check_items(connection: AsyncConnection, campaign_id: int) -> None:
-    for statement in (DELETE_CHECK_ITEMS, UPDATE_HAS_CHECKS):
-        await connection.execute(statement, {"campaign": campaign_id})
+    await connection.execute(DELETE_CHECK_ITEMS, {"campaign": campaign_id})
+    await store_whether_campaign_has_checks(connection, campaign_id)
+
+
+async def store_whether_campaign_has_checks(connection: AsyncConnection, campaign_id: int) -> None:
+    """Store in the campaign's row whether it has checks. Call this after each change of its checks."""
+    parameters = {"campaign": campaign_id}
+    has_checks = await connection.scalar(HAS_CHECKS, parameters)
+    await connection.execute(STORE_HAS_CHECKS, parameters | {"has_checks": has_checks})
 
 
 async def load_external_ids_of_checks(connection: AsyncConnection, campaign_id: int) -> set[str]:
@@ -111,7 +116,7 @@ async def insert_check_items_or_refuse_too_many(
         {**parameters, "number": number, **check._asdict()} for number, check in enumerate(checks, start=existing_count)
     ]
     await connection.execute(INSERT_CHECK_ITEM, rows)
-    await connection.execute(UPDATE_HAS_CHECKS, parameters)
+    await store_whether_campaign_has_checks(connection, campaign.id)
 
 
 def refuse_too_many_checks(count: int) -> None:

@@ -69,7 +69,7 @@ SELECT_STORED_ANSWERS = """
     FROM unnest(CAST(:workers AS text[]), CAST(:ids AS text[])) AS given (worker, id)"""
 JOIN_LAST_RESPONSE = """
     LEFT JOIN LATERAL (
-        SELECT * FROM responses WHERE campaign_id = h.campaign_id AND hit_id = h.id ORDER BY seq DESC LIMIT 1
+        SELECT * FROM responses WHERE campaign_id = :campaign AND hit_id = h.id ORDER BY seq DESC LIMIT 1
     ) AS r ON true"""
 
 # For platforms whose assignment ids are unique. A returned assignment may have been taken by another annotator.
@@ -79,22 +79,22 @@ FIND_ANSWERS_BY_ASSIGNMENT = text(f"""{SELECT_STORED_ANSWERS}
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id AND a.platform = :platform
         AND (a.worker_id = given.worker OR starts_with(a.worker_id, '{ANONYMOUS_ID_PREFIX}')
              OR starts_with(given.worker, '{ANONYMOUS_ID_PREFIX}'))
-    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id {JOIN_LAST_RESPONSE}
+    LEFT JOIN hits h ON h.campaign_id = :campaign AND h.assignment_id = s.id {JOIN_LAST_RESPONSE}
 """)
 
 # For platforms where annotators share assignment ids. An export of the campaign itself has its annotators' pseudonyms
 # and its own numbers of HITs. LATERAL looks each answer up by its annotator, however many others share the id.
 FIND_ANSWERS_BY_ANNOTATOR = text(f"""{SELECT_STORED_ANSWERS}
     JOIN LATERAL (
-        SELECT s.campaign_id, s.id FROM annotators a
-        JOIN assignments s ON s.campaign_id = a.campaign_id AND s.annotator_id = a.id AND s.external_id = given.id
+        SELECT s.id FROM annotators a
+        JOIN assignments s ON s.campaign_id = :campaign AND s.annotator_id = a.id AND s.external_id = given.id
         WHERE a.campaign_id = :campaign AND a.platform = :platform AND a.worker_id = given.worker LIMIT 1
     ) AS s ON true
-    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id {JOIN_LAST_RESPONSE}
+    LEFT JOIN hits h ON h.campaign_id = :campaign AND h.assignment_id = s.id {JOIN_LAST_RESPONSE}
     UNION ALL {SELECT_STORED_ANSWERS}
     JOIN LATERAL (
         SELECT h.* FROM annotators a
-        JOIN hits h ON h.campaign_id = a.campaign_id AND h.annotator_id = a.id
+        JOIN hits h ON h.campaign_id = :campaign AND h.annotator_id = a.id
             AND h.id = CASE WHEN given.id ~ '^[0-9]{{1,18}}$' THEN CAST(given.id AS bigint) END
         WHERE a.campaign_id = :campaign AND a.pseudonym = given.worker LIMIT 1
     ) AS h ON true {JOIN_LAST_RESPONSE}

@@ -13,11 +13,11 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.item_list import load_item_rows_of_ids
-from app.campaigns.lifecycle import lock_and_load_draft_or_refuse
+from app.campaigns.lifecycle import COUNT_RELEASE, lock_and_load_draft_or_refuse
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, join_names, shorten_echo
-from app.imports.checks_import import UPDATE_HAS_CHECKS
+from app.imports.checks_import import store_whether_campaign_has_checks
 from app.record import law_storage
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
@@ -47,7 +47,6 @@ SET_SETTLED = text(f"""
     UPDATE posteriors p SET settled = :settled
     WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:numbers AS int[]))
 """)
-COUNT_RELEASE = text("UPDATE campaigns SET releases = releases + 1 WHERE id = :campaign")
 
 DELETE_ITEMS = text("DELETE FROM items WHERE campaign_id = :campaign AND external_id = ANY(CAST(:ids AS text[]))")
 DELETE_CHECKS = text(
@@ -166,8 +165,9 @@ async def delete_items_of_draft_and_count(connection: AsyncConnection, slug: str
     await load_item_numbers_or_refuse(
         connection, campaign, [item_id for item_id in item_ids if item_id not in check_ids]
     )
-    for statement in (DELETE_ITEMS, DELETE_CHECKS, *CLOSE_NUMBER_GAPS, UPDATE_HAS_CHECKS):
+    for statement in (DELETE_ITEMS, DELETE_CHECKS, *CLOSE_NUMBER_GAPS):
         await connection.execute(statement, parameters)
+    await store_whether_campaign_has_checks(connection, campaign.id)
     await log_change(connection, "items.deleted", campaign, new_values=item_ids_for_audit_log(item_ids))
     return len(item_ids)
 

@@ -157,7 +157,7 @@ async def turn_check_back_into_item_or_refuse(connection: AsyncConnection, slug:
     campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     row = await delete_row_closing_number_gap_and_return_it(connection, campaign, "check_items", item_id)
     if COPY_COLUMN in row.fields:
-        await connection.execute(checks_import.UPDATE_HAS_CHECKS, {"campaign": campaign.id})
+        await checks_import.store_whether_campaign_has_checks(connection, campaign.id)
         await log_change(connection, "items.unmarked", campaign, new_values={"item": item_id})
         return
     check_columns = {CHECK_COLUMN, SET_COLUMN, *names_of_all_expectation_columns(criterion_designs(campaign))}
@@ -173,7 +173,7 @@ async def turn_check_back_into_item_or_refuse(connection: AsyncConnection, slug:
         "prior": prior and list(prior),
     }
     await connection.execute(INSERT_UNMARKED_ITEM, item)
-    await connection.execute(checks_import.UPDATE_HAS_CHECKS, {"campaign": campaign.id})
+    await checks_import.store_whether_campaign_has_checks(connection, campaign.id)
     await log_change(connection, "items.unmarked", campaign, new_values={"item": item_id})
 
 

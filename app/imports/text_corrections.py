@@ -64,7 +64,7 @@ STORE_FORMER_OUTPUTS = text(f"""
     INSERT INTO output_versions (campaign_id, segment, item, version, shown, last_hit, replaced_at)
     SELECT o.campaign_id, o.segment, o.item,
            1 + (SELECT count(*) FROM output_versions v
-                WHERE v.campaign_id = o.campaign_id AND v.segment = o.segment AND v.item = o.item),
+                WHERE v.campaign_id = :campaign AND v.segment = o.segment AND v.item = o.item),
            o.shown, {LAST_HIT_SQL}, :now
     FROM outputs o
     WHERE o.campaign_id = :campaign AND o.segment = :segment AND coalesce(o.digest, o.shown) = :same_as

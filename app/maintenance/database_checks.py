@@ -64,9 +64,10 @@ LIST_TABLES_WITH_DEAD_ROWS = text("""
     WHERE n_dead_tup > :min_dead AND n_dead_tup > :max_share * (n_live_tup + n_dead_tup) ORDER BY 1
 """)
 LIST_NEWEST_CAMPAIGNS = text("""
-    SELECT c.slug, (SELECT count(*) FROM (SELECT FROM responses r WHERE r.campaign_id = c.id LIMIT :limit) AS counted)
-        AS responses
-    FROM campaigns c WHERE c.status <> 'draft' ORDER BY c.id DESC LIMIT :campaigns
+    SELECT c.id, c.slug FROM campaigns c WHERE c.status <> 'draft' ORDER BY c.id DESC LIMIT :campaigns
+""")
+COUNT_RESPONSES_UP_TO_LIMIT = text("""
+    SELECT count(*) FROM (SELECT FROM responses r WHERE r.campaign_id = :campaign LIMIT :limit) AS counted
 """)
 COUNT_UNSENT_MESSAGES = text("SELECT count(*) FROM alert_messages WHERE sent_at IS NULL AND problem IS NOT NULL")
 
@@ -251,11 +252,13 @@ async def load_finding_about_alert_messages(connection: AsyncConnection) -> Inst
 
 async def list_findings_about_newest_campaigns(engine: AsyncEngine) -> list[InstallationFinding]:
     """Replay the newest campaigns that are not too large, and compare their posteriors."""
-    parameters = {"limit": MAX_RESPONSES_TO_VERIFY + 1, "campaigns": CAMPAIGNS_TO_VERIFY}
     async with open_snapshot(engine) as connection:
-        campaigns = (await connection.execute(LIST_NEWEST_CAMPAIGNS, parameters)).all()
-        verified = [campaign.slug for campaign in campaigns if campaign.responses <= MAX_RESPONSES_TO_VERIFY]
-        differing = []
+        campaigns = (await connection.execute(LIST_NEWEST_CAMPAIGNS, {"campaigns": CAMPAIGNS_TO_VERIFY})).all()
+        verified, differing = [], []
+        for campaign in campaigns:
+            parameters = {"campaign": campaign.id, "limit": MAX_RESPONSES_TO_VERIFY + 1}
+            if await connection.scalar(COUNT_RESPONSES_UP_TO_LIMIT, parameters) <= MAX_RESPONSES_TO_VERIFY:
+                verified.append(campaign.slug)
         for slug in verified:
             verification = await verify_by_replay_or_refuse(
                 connection, await load_campaign_by_slug_or_refuse(connection, slug)

@@ -15,11 +15,13 @@ MANIFEST_FORMAT = 1
 # The newest number of the record shows the last answer or decision that is in the backup.
 COUNT_ROWS_BY_CAMPAIGN = text("""
     SELECT c.slug, c.status,
-           (SELECT count(*) FROM items i WHERE i.campaign_id = c.id) AS items,
-           (SELECT count(*) FROM hits h WHERE h.campaign_id = c.id) AS hits,
-           (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id) AS responses,
-           (SELECT max(r.seq) FROM responses r WHERE r.campaign_id = c.id) AS newest_response
-    FROM campaigns c ORDER BY c.id
+           coalesce(i.count, 0) AS items, coalesce(h.count, 0) AS hits, coalesce(r.count, 0) AS responses,
+           r.newest AS newest_response
+    FROM campaigns c
+    LEFT JOIN (SELECT campaign_id, count(*) FROM items GROUP BY 1) AS i ON i.campaign_id = c.id
+    LEFT JOIN (SELECT campaign_id, count(*) FROM hits GROUP BY 1) AS h ON h.campaign_id = c.id
+    LEFT JOIN (SELECT campaign_id, count(*), max(seq) AS newest FROM responses GROUP BY 1) AS r ON r.campaign_id = c.id
+    ORDER BY c.id
 """)
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.service import CallRefused, PlatformService, ServiceFailure, ServiceOfPlatform
 from app.database.audit_log import CURRENT_ACTOR, log_change
+from app.database.session import leads_to_citus
 from app.designs.campaign import Campaign
 from app.errors import BadGateway, Conflict, Invalid, NotFound, shorten_echo
 from app.payments.token_encryption import TokenCipher
@@ -271,17 +272,27 @@ def refuse_unreadable_service_id(service_id: str) -> None:
         )
 
 
+def refuse_payments_on_cluster(database: AsyncEngine) -> None:
+    """Raise Conflict (`payments_on_cluster`) on a Citus cluster, which cannot compare rewards of several campaigns."""
+    if leads_to_citus(database):
+        raise Conflict(
+            "Campaigns on a Citus cluster cannot have payments. Nothing was changed.", code="payments_on_cluster"
+        )
+
+
 async def check_and_store_connection_or_refuse(
     database: AsyncEngine, connector: ServiceConnector, campaign: Campaign, chosen: ConnectionSettings, *, now: datetime
 ) -> None:
     """Check and store how a campaign pays, and log it without the token.
 
     Raises:
-        Conflict: `currency_fixed`: the campaign's currency changed since its first payment; `connection_changed`.
+        Conflict: `currency_fixed`: the campaign's currency changed since its first payment; `connection_changed`;
+            `payments_on_cluster`.
         Invalid: See `check_connection_or_refuse_and_tell_if_workspace_checked`.
         BadGateway: `service_unavailable`.
 
     """
+    refuse_payments_on_cluster(database)
     async with database.begin() as connection:
         stored = await load_account_or_none(connection, campaign.id)
     is_checked = await check_connection_or_refuse_and_tell_if_workspace_checked(connector, chosen, campaign, stored)

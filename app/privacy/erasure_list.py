@@ -47,11 +47,14 @@ LIST_ERASURES_OF_SERVER = text(f"""
     FROM erasures e JOIN campaigns c ON c.id = e.campaign_id WHERE e.identifiers_erased_at IS NOT NULL
     UNION ALL
     SELECT c.slug, 'open', e.receipt, e.rule, e.requested_by, e.requested_at, e.due_at,
-        ARRAY(SELECT {SQL_OF_ID_HASH} UNION SELECT {SQL_OF_PSEUDONYM_HASH} UNION SELECT unnest(earlier.person_hashes)
-            FROM erasures earlier WHERE earlier.campaign_id = e.campaign_id AND earlier.annotator_id = e.annotator_id),
+        ARRAY[{SQL_OF_ID_HASH}, {SQL_OF_PSEUDONYM_HASH}] || coalesce(earlier.person_hashes, '{{}}'),
         e.requested_at, e.id
     FROM erasures e JOIN campaigns c ON c.id = e.campaign_id
     JOIN annotators a ON a.campaign_id = e.campaign_id AND a.id = e.annotator_id
+    LEFT JOIN (
+        SELECT former.campaign_id, former.annotator_id, array_agg(DISTINCT hash) AS person_hashes
+        FROM erasures former, unnest(former.person_hashes) AS hash GROUP BY 1, 2
+    ) AS earlier ON earlier.campaign_id = e.campaign_id AND earlier.annotator_id = e.annotator_id
     WHERE e.identifiers_erased_at IS NULL
     UNION ALL
     SELECT c.slug, 'undone', u.receipt, 'remove', '{BY_ANNOTATOR_NAME}', u.undone_at, u.undone_at, '{{}}',

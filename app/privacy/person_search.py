@@ -27,7 +27,7 @@ MAX_PEOPLE_FOUND = 50
 
 SELECT_PERSON = """
     SELECT a.id, n.name, a.pseudonym, a.platform, a.created_at, erased.receipt, erased.rule, (
-        SELECT count(*) FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id
+        SELECT count(*) FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = a.id
         AND r.replaces IS NULL) AS answers"""
 JOIN_NAME_AND_ERASURE = """
     JOIN named_annotators n ON n.campaign_id = :campaign AND n.id = a.id

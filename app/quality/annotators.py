@@ -30,7 +30,7 @@ SECONDS_TO_ANSWER = "CASE WHEN r.replaces IS NULL THEN extract(epoch FROM r.rece
 # Only answers given in Easel: the time of imported answers is unknown.
 JOIN_LEASED_HITS = "JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id AND h.leader IS NOT NULL"
 
-FROM_OWN_RESPONSES = "FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id"
+FROM_OWN_RESPONSES = "FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = a.id"
 
 HAS_ANSWERED_OR_IS_BLOCKED = f"(a.barred IS NOT NULL OR EXISTS (SELECT {FROM_OWN_RESPONSES}))"
 

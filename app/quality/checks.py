@@ -80,7 +80,7 @@ STORE_CHECK_ANSWERS = text(f"""
 
 # An annotator who changes an answer sees it as they left it: a value that came back would reveal a check.
 CHANGE_CHECK_ANSWERS = text(f"""
-    UPDATE check_answers a SET changed_to = answer.value, other_changed_to = {OTHER_VALUES_OF_ANSWER}
+    UPDATE check_answers a SET changed_to = answer.value, other_changed_to = coalesce({OTHER_VALUES_OF_ANSWER})
     FROM {CHECK_ANSWERS_OF_PARAMETERS}
     WHERE a.campaign_id = :campaign AND a.hit_id = :hit AND a.check_number = answer.number
 """)

@@ -53,7 +53,7 @@ UNBLOCK_ANNOTATOR = text("""
 
 # Names are A1, A2, ... in the order of first arrival.
 LOAD_BLOCKED_STATE = text("""
-    SELECT a.barred, 'A' || (SELECT count(*) FROM annotators o WHERE o.campaign_id = a.campaign_id AND o.id <= a.id)
+    SELECT a.barred, 'A' || (SELECT count(*) FROM annotators o WHERE o.campaign_id = :campaign AND o.id <= a.id)
            AS name
     FROM annotators a WHERE a.campaign_id = :campaign AND a.id = :annotator
 """)
@@ -65,7 +65,7 @@ FIND_ANNOTATOR_BY_PSEUDONYM = text("SELECT id FROM annotators WHERE campaign_id 
 
 LOAD_ANSWER_STATE = text("""
     SELECT r.annotator_id AS annotator, a.barred, (
-        SELECT kind FROM decisions d WHERE d.campaign_id = r.campaign_id AND d.response_seq = r.seq
+        SELECT kind FROM decisions d WHERE d.campaign_id = :campaign AND d.response_seq = r.seq
         ORDER BY d.seq DESC LIMIT 1) AS last
     FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
     WHERE r.campaign_id = :campaign AND r.seq = :number

@@ -42,7 +42,7 @@ LIST_ANNOTATORS_TO_REVIEW = text("""
 
 LIST_CHECKS_WITH_REPORTS = text("""
     SELECT k.number, k.external_id, k.kind, k.shown, k.expected,
-           (SELECT count(*) FROM check_reports r WHERE r.campaign_id = k.campaign_id AND r.check_number = k.number)
+           (SELECT count(*) FROM check_reports r WHERE r.campaign_id = :campaign AND r.check_number = k.number)
            AS not_loaded
     FROM check_items k WHERE k.campaign_id = :campaign ORDER BY k.number
 """)

@@ -7,8 +7,9 @@ from sqlalchemy import RowMapping, Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.campaign import (
-    HAS_PEOPLE_COLUMN,
     check_count_sql,
+    find_campaign_id_or_refuse,
+    has_people_sql,
     number_of_items_sql,
     retired_count_sql,
     unknown_campaign_slug_error,
@@ -48,10 +49,14 @@ async def load_campaign_by_slug_or_refuse(connection: AsyncConnection, slug: str
 
 async def load_campaign_for_page_or_refuse(connection: AsyncConnection, slug: str) -> CampaignOnPage:
     """Return the campaign with this slug, for a page. Raises `NotFound` (code `campaign_not_found`)."""
-    item_count = number_of_items_sql(campaigns.c.id).label("item_count")
-    retired_count = retired_count_sql(campaigns.c.id).label("retired_count")
-    check_count = check_count_sql(campaigns.c.id).label("check_count")
-    statement = select(campaigns, item_count, retired_count, check_count, HAS_PEOPLE_COLUMN)
+    campaign_id = await find_campaign_id_or_refuse(connection, slug)
+    statement = select(
+        campaigns,
+        number_of_items_sql(campaign_id).label("item_count"),
+        retired_count_sql(campaign_id).label("retired_count"),
+        check_count_sql(campaign_id).label("check_count"),
+        has_people_sql(campaign_id).label("has_people"),
+    ).where(campaigns.c.id == campaign_id)
     return await fetch_campaign_or_refuse(connection, statement, slug, CampaignOnPage)
 
 

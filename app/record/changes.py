@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.campaign import is_judgeable_sql
 from app.database.session import Record
+from app.record.exclusions import excluded_annotators_and_responses_sql
 from app.record.posterior_storage import deciding_score_and_variance_sql
 from app.selection.rule import ItemStatus
 
@@ -108,9 +109,9 @@ def posterior_changes_sql(
         asked: SQL for the deciding criterion, as in `deciding_score_and_variance_sql`; empty if the first one decides.
 
     """
-    deciding_source = (
-        f"LATERAL ({deciding_score_and_variance_sql(asked)})" if asked else "LATERAL (SELECT p.score, p.variance)"
-    )
+    deciding_source = "LATERAL (SELECT p.score, p.variance)"
+    if asked:
+        deciding_source = f"LATERAL ({deciding_score_and_variance_sql(campaign, asked)})"
     return f"""
     WITH recent AS MATERIALIZED ({responses_since_sql(campaign, since)}), changed AS (
         SELECT DISTINCT unnest(items) AS number FROM recent
@@ -131,8 +132,7 @@ def posterior_changes_sql(
 def excluded_annotators_and_responses_cte_sql(campaign: str) -> str:
     """Return SQL for one more WITH query: the annotators and responses that the present revision excludes."""
     return f""", left_out AS MATERIALIZED (
-        SELECT annotator_id, response_seq
-        FROM exclusions({campaign}, (SELECT decided FROM campaigns WHERE id = {campaign}))
+        {excluded_annotators_and_responses_sql(campaign, f"(SELECT decided FROM campaigns WHERE id = {campaign})")}
     )"""
 
 
@@ -151,7 +151,7 @@ def sql_counting_new_answers_by_segment(campaign: str, segments: str) -> str:
 
 
 CAMPAIGN_CHANGES_SQL = posterior_changes_sql(
-    campaign="c.id",
+    campaign=":campaign",
     revision="c.revision",
     unjudged_people="c.unjudged_people",
     segments="c.segment_count",

@@ -36,16 +36,17 @@ def present_posteriors_condition_sql(campaign: str) -> str:
 PRESENT_POSTERIORS_CONDITION = present_posteriors_condition_sql(":campaign")
 
 
-def deciding_score_and_variance_sql(deciding_criterion: str) -> str:
+def deciding_score_and_variance_sql(campaign: str, deciding_criterion: str) -> str:
     """Return SQL for the score and variance that selection uses, for posteriors `p` by the first criterion.
 
     Args:
+        campaign: SQL for the campaign's id.
         deciding_criterion: SQL for the number of the criterion that decides; where it is NULL, the variances of all
             criteria are added.
 
     """
     criteria_source = f"""
-        FROM posteriors o WHERE o.campaign_id = p.campaign_id AND o.subject = p.subject AND o.revision = p.revision
+        FROM posteriors o WHERE o.campaign_id = {campaign} AND o.subject = p.subject AND o.revision = p.revision
         AND o.criterion = ANY(CASE WHEN {deciding_criterion} IS NULL THEN '{ALL_CRITERIA_ARRAY}'::smallint[]
                               ELSE ARRAY[{deciding_criterion}] END)"""
     return f"""
@@ -60,8 +61,10 @@ def deciding_score_and_variance_sql(deciding_criterion: str) -> str:
 PLACE_SQL = "width_bucket(p.subject, CAST(:numbers AS int[]))"
 UPDATE_POSTERIORS_SQL = f"""
     UPDATE posteriors p
-    SET state = (CAST(:states AS float8[]))[({PLACE_SQL} - 1) * CAST(:width AS int) + 1 : {PLACE_SQL} * :width],
-        score = (CAST(:score AS float8[]))[{PLACE_SQL}], variance = (CAST(:variance AS float8[]))[{PLACE_SQL}],
+    SET state = coalesce(
+            (CAST(:states AS float8[]))[({PLACE_SQL} - 1) * CAST(:width AS int) + 1 : {PLACE_SQL} * :width]),
+        score = coalesce((CAST(:score AS float8[]))[{PLACE_SQL}]),
+        variance = coalesce((CAST(:variance AS float8[]))[{PLACE_SQL}]),
         judgments = p.judgments + (CAST(:more AS int[]))[{PLACE_SQL}]
     WHERE p.campaign_id = :campaign AND p.revision = :revision AND p.criterion = :criterion
     AND p.subject = ANY(CAST(:numbers AS int[]))

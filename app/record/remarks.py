@@ -24,7 +24,7 @@ REMARK_KIND_TITLES: dict[RemarkKind, str] = {"flags": "Flags", "comments": "Comm
 # Condition on an answer `r`: its annotator has not replaced it.
 ANSWER_NOT_WITHDRAWN = """
     NOT EXISTS (SELECT FROM decisions d
-                WHERE d.campaign_id = r.campaign_id AND d.response_seq = r.seq AND d.kind = 'withdraw')"""
+                WHERE d.campaign_id = :campaign AND d.response_seq = r.seq AND d.kind = 'withdraw')"""
 
 EACH_REMARK_JOIN = f"CROSS JOIN LATERAL jsonb_each(r.extra -> '{REMARKS_KEY}') AS said (about, told)"
 

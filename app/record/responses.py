@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import NumberColumn, begin_transaction_returning_driver, fetch_array_by_column
 from app.record.changes import Watermark, poll_changes
+from app.record.exclusions import excluded_annotators_and_responses_sql
 
 # Number of the last decision that the present revision includes.
 LAST_DECISION_SQL = "(SELECT decided FROM campaigns WHERE id = {campaign})"
@@ -18,7 +19,7 @@ LAST_DECISION_SQL = "(SELECT decided FROM campaigns WHERE id = {campaign})"
 
 def responses_that_count_condition_sql(campaign: str, last_decision: str) -> str:
     """Return SQL that is true for responses that count: no decision up to the number `last_decision` excludes them."""
-    exclusions = f"SELECT * FROM exclusions({campaign}, {last_decision})"
+    exclusions = excluded_annotators_and_responses_sql(campaign, last_decision)
     return f"""
     annotator_id NOT IN (SELECT annotator_id FROM ({exclusions}) AS x WHERE annotator_id IS NOT NULL)
     AND seq NOT IN (SELECT response_seq FROM ({exclusions}) AS x WHERE response_seq IS NOT NULL)"""
@@ -76,7 +77,8 @@ def judgments_sql(condition: str) -> str:
 FIND_JUDGMENTS = judgments_sql(HAS_JUDGMENT)
 
 FIND_EXCLUDED_ANNOTATORS = text(f"""
-    SELECT annotator_id FROM exclusions(:campaign, {LAST_DECISION_SQL.format(campaign=":campaign")})
+    SELECT annotator_id
+    FROM ({excluded_annotators_and_responses_sql(":campaign", LAST_DECISION_SQL.format(campaign=":campaign"))}) AS x
     WHERE annotator_id IS NOT NULL
 """)
 

@@ -8,9 +8,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
-# SQL: the item of a posterior `p` is retired.
-IS_RETIRED_SQL = """EXISTS (
-    SELECT FROM items i WHERE i.campaign_id = p.campaign_id AND i.number = p.subject AND i.retired_at IS NOT NULL)"""
+
+def is_retired_sql(campaign: str) -> str:
+    """Return SQL that is true if the item of a posterior `p` of this campaign is retired."""
+    return f"""EXISTS (
+    SELECT FROM items i WHERE i.campaign_id = {campaign} AND i.number = p.subject AND i.retired_at IS NOT NULL)"""
+
+
+IS_RETIRED_SQL = is_retired_sql(":campaign")
 
 LIST_RETIRED_ITEMS = text("""
     SELECT number FROM items WHERE campaign_id = :campaign AND retired_at IS NOT NULL ORDER BY number

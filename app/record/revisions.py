@@ -69,11 +69,8 @@ FIND_PENDING_REVISION_WORK = text("""
 """)
 
 FIND_CAMPAIGNS_DUE_FOR_REVISION = text("""
-    SELECT id FROM campaigns c
-    WHERE EXISTS (
-        SELECT FROM decisions d WHERE d.campaign_id = c.id AND d.seq > c.decided
-        AND d.decided_at <= coalesce(CAST(:before AS timestamptz), 'infinity')
-    ) ORDER BY id
+    SELECT DISTINCT c.id FROM campaigns c JOIN decisions d ON d.campaign_id = c.id AND d.seq > c.decided
+    WHERE d.decided_at <= coalesce(CAST(:before AS timestamptz), 'infinity') ORDER BY c.id
 """)
 
 # Decisions are numbered under this lock, so a reader that sees one sees all earlier ones.

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -27,6 +27,7 @@ from app.annotation.platforms.settings import CrowdSettings
 from app.background.metrics import PROCESS_METRICS
 from app.background.tasks import KeyedTasks
 from app.database.alerts import store_alert_unless_known
+from app.database.session import leads_to_citus
 from app.server_calls.http_call import CallResult
 
 log = logging.getLogger(__name__)
@@ -91,6 +92,25 @@ TAKE_DUE_CALLS = text(f"""
     RETURNING t.campaign_id, t.id, t.outcome, t.tries, t.attempt, s.arrival, a.platform, c.slug, c.crowd_settings
 """)
 
+# The same for Citus, of one campaign at a time: it cannot pass over rows that another process has locked.
+LIST_CAMPAIGNS_WITH_PREPARED_CALLS = text("SELECT DISTINCT campaign_id FROM server_calls WHERE state = 'prepared'")
+FIND_DUE_CALLS_OF_CAMPAIGN = text(f"""
+    SELECT t.id FROM server_calls t
+    WHERE t.campaign_id = :campaign AND t.state = 'prepared' AND {DUE_AT_SQL} <= :now AND NOT (t.outcome <> 'completed'
+        AND t.assignment_id IN (
+            SELECT o.assignment_id FROM server_calls o WHERE o.campaign_id = :campaign AND o.outcome = 'completed'))
+    ORDER BY {DUE_AT_SQL}, t.id LIMIT :most
+""")
+TAKE_CALLS_OF_CAMPAIGN = text("""
+    UPDATE server_calls t
+    SET state = 'sending', attempt = :attempt, tries = t.tries + 1, sending_at = :now, problem = ''
+    FROM assignments s, annotators a, campaigns c
+    WHERE t.campaign_id = :campaign AND t.id = ANY(CAST(:ids AS bigint[])) AND t.state = 'prepared'
+    AND s.campaign_id = :campaign AND s.id = t.assignment_id AND a.campaign_id = :campaign AND a.id = t.annotator_id
+    AND c.id = :campaign
+    RETURNING t.campaign_id, t.id, t.outcome, t.tries, t.attempt, s.arrival, a.platform, c.slug, c.crowd_settings
+""")
+
 # Also for a call that another process has already taken for unclear; not for one that a person decided about.
 SETTLE_CALL = text("""
     UPDATE server_calls SET state = :state, problem = :problem, due_at = :due_at, settled_at = :settled_at
@@ -148,16 +168,19 @@ class ServerCallWork:
         """Take calls that are due, as many as there is room for, and make them concurrently. Return their number."""
         busy = Counter(campaign for campaign, _ in self.calling)
         now = await self.clock()
-        parameters = {
-            "now": now,
-            "attempt": secrets.token_hex(8),
-            "busy": [*busy.keys()],
-            "calling": [*busy.values()],
-            "most_of_one": MAX_CALLS_IN_FLIGHT_PER_CAMPAIGN,
-            "most": MAX_CALLS_IN_FLIGHT - len(self.calling),
-        }
+        attempt, most = {"now": now, "attempt": secrets.token_hex(8)}, MAX_CALLS_IN_FLIGHT - len(self.calling)
         async with self.database.begin() as connection:
-            due = (await connection.execute(TAKE_DUE_CALLS, parameters)).all()
+            if leads_to_citus(connection):
+                due = await take_due_calls_of_each_campaign(connection, busy, attempt, most)
+            else:
+                parameters = {
+                    **attempt,
+                    "busy": [*busy.keys()],
+                    "calling": [*busy.values()],
+                    "most_of_one": MAX_CALLS_IN_FLIGHT_PER_CAMPAIGN,
+                    "most": most,
+                }
+                due = (await connection.execute(TAKE_DUE_CALLS, parameters)).all()
         for row in due:
             key = row.campaign_id, row.id
             if key not in self.calling:  # else its last try is still running
@@ -191,6 +214,28 @@ class ServerCallWork:
             if (await connection.execute(SETTLE_CALL, parameters)).rowcount:
                 now = await self.clock()
                 await store_alert_if_call_needs_a_person(connection, row.campaign_id, state, problem, now=now)
+
+
+async def take_due_calls_of_each_campaign(
+    connection: AsyncConnection, busy: Mapping[int, int], attempt: Mapping[str, Any], most: int
+) -> Sequence[Row[Any]]:
+    """Take calls that are due on a Citus cluster, and return their rows.
+
+    Args:
+        connection: A connection in a transaction.
+        busy: Number of calls that this process is making, by campaign.
+        attempt: Parameters `now` and `attempt` of the statements.
+        most: How many calls to take.
+
+    """
+    taken: list[Row[Any]] = []
+    for campaign_id in list(await connection.scalars(LIST_CAMPAIGNS_WITH_PREPARED_CALLS)):
+        room = min(most - len(taken), MAX_CALLS_IN_FLIGHT_PER_CAMPAIGN - busy.get(campaign_id, 0))
+        of_campaign = {"campaign": campaign_id, "now": attempt["now"], "most": max(0, room)}
+        ids = list(await connection.scalars(FIND_DUE_CALLS_OF_CAMPAIGN, of_campaign))
+        parameters = {**attempt, "campaign": campaign_id, "ids": ids}
+        taken += (await connection.execute(TAKE_CALLS_OF_CAMPAIGN, parameters)).all()
+    return taken
 
 
 async def store_alert_if_call_needs_a_person(

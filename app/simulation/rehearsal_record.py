@@ -28,9 +28,9 @@ COUNT_ANSWERED_HITS = text("SELECT count(*) FROM responses WHERE campaign_id = :
 
 LIST_SIMULATED_ANNOTATORS = text("""
     SELECT a.worker_id, a.barred IS NOT NULL AS is_held,
-           EXISTS (SELECT FROM findings f WHERE f.campaign_id = a.campaign_id AND f.annotator_id = a.id) AS has_finding
+           EXISTS (SELECT FROM findings f WHERE f.campaign_id = :campaign AND f.annotator_id = a.id) AS has_finding
     FROM annotators a WHERE a.campaign_id = :campaign AND a.platform = :platform
-    AND EXISTS (SELECT FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id)
+    AND EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = a.id)
 """)
 
 

@@ -79,6 +79,7 @@ EASEL_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
     "options": complaint_about_empty_text_or_none,
     "connect_timeout": complaint_or_none_if_whole_number,
     "command_timeout": complaint_or_none_if_positive_seconds,
+    "cluster": make_complaint_function_for_allowed_values("none", "citus"),
     "pool_mode": make_complaint_function_for_allowed_values("session", "transaction"),
     "keepalives": make_complaint_function_for_allowed_values("0", "1"),
     "keepalives_idle": complaint_or_none_if_whole_number,
@@ -144,6 +145,11 @@ class PostgresAddress:
     def lends_sessions_for_transactions(self) -> bool:
         """Return whether a pooler lends a session of PostgreSQL for one transaction at a time."""
         return self.parameters.get("pool_mode") == "transaction"
+
+    @property
+    def leads_to_citus(self) -> bool:
+        """Return whether the database is the coordinator of a Citus cluster whose tables are distributed."""
+        return self.parameters.get("cluster") == "citus"
 
     def parameters_for_driver(self) -> dict[str, str]:
         return {name: value for name, value in self.parameters.items() if name in DRIVER_PARAMETERS}

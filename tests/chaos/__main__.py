@@ -19,8 +19,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9), help="of all draws; drawn if not given")
     parser.add_argument("--fault", choices=sorted(DELIBERATE_FAULTS), default="", help="a deliberate fault to find")
     parser.add_argument("--calm", action="store_true", help="without faults of the machine")
+    parser.add_argument("--database", default="", help="address of a database without campaigns, which is not injured")
     chosen = parser.parse_args()
-    plan = Plan(60 * chosen.minutes, chosen.seed, chosen.fault, injects=not chosen.calm)
+    plan = Plan(60 * chosen.minutes, chosen.seed, chosen.fault, injects=not chosen.calm, database_url=chosen.database)
     report = asyncio.run(run_chaos(plan, after_round=write_work_so_far))
     sys.stdout.write("\n".join(report.lines()) + "\n")
     return 1 if report.violations else 0

@@ -15,35 +15,35 @@ from tests.chaos.crowd import Caller, LaunchedCampaign
 from tests.chaos.history import History, SentAnswer
 from tests.servers import ENVIRONMENT, ROOT
 
-# Items that are judged and held more often than wanted, and annotators with more HITs than they may have. One
-# statement sees one moment.
+# Items of a campaign that are judged and held more often than wanted, and annotators with more HITs than they may have.
+# One statement sees one moment.
 FIND_PASSED_CAPS = """
     WITH held AS (
-        SELECT h.campaign_id, item, count(*) AS leases FROM hits h, unnest(h.items) AS item
-        WHERE h.closed_at IS NULL AND h.expires_at > clock_timestamp() GROUP BY 1, 2
+        SELECT item, count(*) AS leases FROM hits h, unnest(h.items) AS item
+        WHERE h.campaign_id = $1 AND h.closed_at IS NULL AND h.expires_at > clock_timestamp() GROUP BY 1
     )
     SELECT c.slug, format('item %s has %s judgments and %s open HITs of %s', p.subject, p.judgments,
                           coalesce(held.leases, 0), c.judgments_per_item) AS problem
     FROM campaigns c JOIN posteriors p ON p.campaign_id = c.id AND p.revision = c.revision AND p.criterion = 0
-    LEFT JOIN held ON held.campaign_id = c.id AND held.item = p.subject
-    WHERE c.slug = ANY($1) AND p.subject <> ALL(c.always_shown)
+    LEFT JOIN held ON held.item = p.subject
+    WHERE c.id = $1 AND p.campaign_id = $1 AND p.subject <> ALL(c.always_shown)
     AND p.judgments + coalesce(held.leases, 0) > c.judgments_per_item
     UNION ALL
     SELECT c.slug, format('annotator %s has %s HITs of %s', h.annotator_id, count(*), c.hits_per_annotator)
     FROM campaigns c JOIN hits h ON h.campaign_id = c.id
-    WHERE c.slug = ANY($1) AND c.hits_per_annotator IS NOT NULL
-    AND (EXISTS (SELECT FROM responses r WHERE r.campaign_id = c.id AND r.hit_id = h.id)
+    WHERE c.id = $1 AND h.campaign_id = $1 AND c.hits_per_annotator IS NOT NULL
+    AND (EXISTS (SELECT FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id)
          OR h.closed_at IS NULL AND h.expires_at > clock_timestamp())
     GROUP BY c.slug, h.annotator_id, c.hits_per_annotator HAVING count(*) > c.hits_per_annotator
     UNION ALL
     SELECT c.slug, format('assignment %s has %s open HITs', h.assignment_id, count(*))
     FROM campaigns c JOIN hits h ON h.campaign_id = c.id
-    WHERE c.slug = ANY($1) AND h.closed_at IS NULL GROUP BY c.slug, h.assignment_id HAVING count(*) > 1
+    WHERE c.id = $1 AND h.campaign_id = $1 AND h.closed_at IS NULL GROUP BY c.slug, h.assignment_id HAVING count(*) > 1
 """
 FIND_STORED_ANSWERS = "SELECT hit_id, replaces FROM responses WHERE hit_id = ANY($1)"
 FIND_UNFINISHED_REVISIONS = """
-    SELECT c.slug FROM campaigns c WHERE c.slug = ANY($1)
-    AND c.decided < (SELECT max(d.seq) FROM decisions d WHERE d.campaign_id = c.id)
+    SELECT DISTINCT c.slug FROM campaigns c JOIN decisions d ON d.campaign_id = c.id AND d.seq > c.decided
+    WHERE c.slug = ANY($1)
 """
 
 
@@ -130,8 +130,9 @@ async def watch_record(
             try:
                 while not is_over.is_set():
                     slugs = [campaign.slug for campaign in campaigns if not campaign.restores]
-                    found = await connection.fetch(FIND_PASSED_CAPS, slugs, timeout=20)
-                    history.note_violations([f"{row['slug']}: {row['problem']}" for row in found])
+                    for row in await connection.fetch("SELECT id FROM campaigns WHERE slug = ANY($1)", slugs):
+                        found = await connection.fetch(FIND_PASSED_CAPS, row["id"], timeout=20)
+                        history.note_violations([f"{passed['slug']}: {passed['problem']}" for passed in found])
                     awaited = [answer for answer in history.acknowledged_answers() if answer.key not in stored]
                     found = await connection.fetch(FIND_STORED_ANSWERS, [answer.hit for answer in awaited], timeout=20)
                     stored.update((row["hit_id"], row["replaces"]) for row in found)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.database.embedded import run_postgres_and_yield_url
@@ -76,6 +77,16 @@ class Cluster:
                 if int(stat.read_text().rpartition(")")[2].split()[1]) == self.postmaster:
                     found.append(int(stat.parent.name))
         return found
+
+
+@dataclass(frozen=True)
+class GivenDatabase:
+    """A database that the run does not start, such as that of a cluster of several servers."""
+
+    url: str
+
+    def start_again_if_lost(self) -> None:
+        pass
 
 
 class ServerProcess:

@@ -26,7 +26,7 @@ from tests.chaos.injected_faults import FaultInjector
 from tests.chaos.invariants import check_round, have_revisions_to_make, verify_by_command, watch_record
 from tests.chaos.owner import Owner
 from tests.chaos.posterior_log import CREATE_LOG, find_posterior_violations_and_empty_log, watch_posteriors
-from tests.chaos.processes import Cluster, ServerProcess, make_secret_key, small_disk
+from tests.chaos.processes import Cluster, GivenDatabase, ServerProcess, make_secret_key, small_disk
 from tests.chaos.server import ANSWERS_PER_DROPPED_ONE, ignore_cap_sql
 from tests.proxies import Proxy
 
@@ -49,6 +49,7 @@ class Plan:
         seed: Of all draws of the run; what the machine does in between is not repeated.
         fault: A deliberate fault of the product by its name in `server`, or "".
         injects: Whether faults of the machine are injected.
+        database_url: A database without campaigns to use instead of one of the run's own; it is then not injured.
 
     """
 
@@ -56,6 +57,7 @@ class Plan:
     seed: int
     fault: str = ""
     injects: bool = True
+    database_url: str = ""
 
 
 @dataclass
@@ -129,8 +131,8 @@ def needs_more_rounds(report: Report, seconds: float) -> bool:
 class Machine:
     """PostgreSQL, the proxy and the servers of a run; `disk` is PostgreSQL's if it can be filled."""
 
-    cluster: Cluster
-    proxy: Proxy
+    cluster: Cluster | GivenDatabase
+    proxy: Proxy | None
     servers: Sequence[ServerProcess]
     disk: Path | None
     bearer: str
@@ -143,7 +145,8 @@ class Machine:
     @property
     def direct_url(self) -> str:
         """The address of the database past the proxy, for asyncpg."""
-        return make_url(self.cluster.url).set(drivername="postgresql").render_as_string(hide_password=False)
+        url = make_url(self.cluster.url).set(drivername="postgresql").difference_update_query(["cluster"])
+        return url.render_as_string(hide_password=False)
 
     async def run_round(self, report: Report, rng: Random) -> History:
         """Let the crowd work under faults, check the record, and return the round's history."""
@@ -151,16 +154,18 @@ class Machine:
         caller = Caller(self.bases, self.bearer, history, rng)
         campaigns: list[LaunchedCampaign] = []
         owner = Owner(caller, campaigns, Random(rng.random()))
-        injector = FaultInjector(self.cluster, self.proxy, self.servers, self.disk, rng)
         is_over = asyncio.Event()
+        injector = None
+        if self.plan.injects and self.proxy is not None and isinstance(self.cluster, Cluster):
+            injector = FaultInjector(self.cluster, self.proxy, self.servers, self.disk, rng)
         work = [
             *(self.work_in_tab(caller, campaigns, is_over, Random(rng.random())) for _ in range(TABS)),
             *(owner.launch_until(is_over) for _ in range(LAUNCHES_AT_ONCE)),
             self.rush_to_new_campaigns(caller, campaigns, is_over, Random(rng.random())),
             owner.decide_until(is_over),
             watch_record(self.direct_url, campaigns, history, is_over),
-            watch_posteriors(self.cluster.url, campaigns, history, is_over),
-            *([injector.inject_until(is_over)] if self.plan.injects else []),
+            *([] if self.plan.database_url else [watch_posteriors(self.cluster.url, campaigns, history, is_over)]),
+            *([injector.inject_until(is_over)] if injector is not None else []),
         ]
         async with asyncio.TaskGroup() as tasks:
             for one_job in work:
@@ -174,8 +179,9 @@ class Machine:
             await self.servers[0].restart(signal.SIGTERM)  # at its start it makes those that are due
             await self.wait_until_ready(caller)
         await check_round(self.direct_url, caller, campaigns, history)
-        slugs = [campaign.slug for campaign in campaigns]
-        history.note_violations(await find_posterior_violations_and_empty_log(self.cluster.url, slugs))
+        if not self.plan.database_url:
+            slugs = [campaign.slug for campaign in campaigns]
+            history.note_violations(await find_posterior_violations_and_empty_log(self.cluster.url, slugs))
         if campaigns:  # on a busy machine, faults may interrupt all launches of a round
             found = await asyncio.to_thread(verify_by_command, self.cluster.url, rng.choice(campaigns).slug)
             history.note_violations([found] if found else [])
@@ -185,7 +191,8 @@ class Machine:
         report.acknowledged += history.acknowledged
         report.decisions += sum(decision.outcome == "acknowledged" for decision in history.decisions)
         report.statuses.update(history.statuses)
-        report.injected.update(injector.injected)
+        if injector is not None:
+            report.injected.update(injector.injected)
         report.violations += history.violations
         return history
 
@@ -230,37 +237,43 @@ async def open_machine(plan: Plan, report: Report) -> AsyncIterator[Machine]:
     """Start everything on a folder of its own, and end it afterwards."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="easel-chaos-", dir="/tmp")))
-        report.has_small_disk = stack.enter_context(small_disk(disk := folder / "disk"))
-        cluster = Cluster(disk / "data")
-        stack.callback(cluster.stop)
-        cluster.start()
-        await asyncio.to_thread(upgrade_schema, cluster.url)
-        bearer = await prepare_database(cluster.url, plan.fault)
-        proxy = await stack.enter_async_context(Proxy(cluster.url))
-        key = make_secret_key()
+        cluster: Cluster | GivenDatabase
+        if plan.database_url:
+            cluster, disk = GivenDatabase(plan.database_url), None
+        else:
+            report.has_small_disk = stack.enter_context(small_disk(disk := folder / "disk"))
+            cluster = Cluster(disk / "data")
+            stack.callback(cluster.stop)
+            cluster.start()
+            await asyncio.to_thread(upgrade_schema, cluster.url)
+        bearer = await issue_token_of_program(cluster.url)
+        if not plan.database_url:
+            await prepare_database(cluster.url, plan.fault)
+        proxy = None if plan.database_url else await stack.enter_async_context(Proxy(cluster.url))
+        url, key = cluster.url if proxy is None else proxy.url, make_secret_key()
         (folder / "count").write_text(str(Random(plan.seed).randrange(ANSWERS_PER_DROPPED_ONE)))
-        servers = [ServerProcess(name, folder, proxy.url, key, plan.fault) for name in ("one", "two")]
+        servers = [ServerProcess(name, folder, url, key, plan.fault) for name in ("one", "two")]
         for server in servers:
             stack.callback(server.stop)
         await asyncio.gather(*(server.start() for server in servers))
         yield Machine(cluster, proxy, servers, disk if report.has_small_disk else None, bearer, plan)
 
 
-async def prepare_database(url: str, fault: str) -> str:
-    """Prepare the log of posteriors, and a program's token, which is returned.
-
-    For `ignored-cap`, change the function that leases HITs, too.
-    """
+async def issue_token_of_program(url: str) -> str:
     engine = create_engine(url, pool_size=1)
     now = datetime.now(UTC)
     async with engine.begin() as connection:
         owner = await find_oldest_user_or_create_admin(connection, now=now)
         bearer = await issue_token_or_refuse(connection, owner.id, "chaos", now=now)
     await engine.dispose()
+    return bearer
+
+
+async def prepare_database(url: str, fault: str) -> None:
+    """Create the log of posteriors. For `ignored-cap`, change the function that leases HITs, too."""
     driver = await asyncpg.connect(make_url(url).set(drivername="postgresql").render_as_string(hide_password=False))
     await driver.execute(CREATE_LOG)
     if fault == "ignored-cap":
         definition = await driver.fetchval("SELECT pg_get_functiondef('easel_lease_hits'::regproc)")
         await driver.execute(ignore_cap_sql(definition))
     await driver.close()
-    return bearer

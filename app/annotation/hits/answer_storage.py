@@ -19,7 +19,7 @@ from app.annotation.hits.answer_parsing import (
 )
 from app.annotation.hits.finish_check import FINISH_CHECK
 from app.annotation.hits.locked_answers import LockedAnswers, LockedHit, SubmittedAnswer
-from app.database.session import Driver, Record, execute_statement, fetch_rows
+from app.database.session import Driver, Record, execute_statement, fetch_rows, leads_to_citus
 from app.designs.answer import Form
 from app.designs.playback import refuse_form_with_unplayed_items
 from app.errors import Gone, Refusal
@@ -36,16 +36,25 @@ from app.record.responses import Response
 # Close the HITs, store one response for each, in the order of :hits, and the posteriors. All locks are held when this
 # is sent. Items and values of all responses follow each other; each response has those from its start to its end. The
 # annotator may have continued a HIT in another visit; it counts for the visit that answers.
-STORE_RESPONSES = text(f"""
-    WITH answered AS MATERIALIZED (
-        SELECT * FROM unnest(
+INSERT_RESPONSES_SQL = """
+        INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, segment, extra, telemetry,
+                               received_at)
+        SELECT :campaign, hit, annotator, source, (CAST(:items AS int[]))[item_start : item_end],
+               (CAST(:values AS float8[]))[value_start : value_end], segment, CAST(extra AS jsonb),
+               CAST(telemetry AS jsonb), answered_at
+        FROM {answered} ORDER BY place
+        RETURNING seq, hit_id"""
+ANSWERED_SQL = """unnest(
             CAST(:hits AS bigint[]), CAST(:assignments AS bigint[]), CAST(:annotators AS bigint[]),
             CAST(:sources AS text[]), CAST(:segments AS int[]), CAST(:extras AS text[]), CAST(:telemetries AS text[]),
             CAST(:times AS timestamptz[]), CAST(:item_starts AS int[]), CAST(:item_ends AS int[]),
             CAST(:value_starts AS int[]), CAST(:value_ends AS int[])
         ) WITH ORDINALITY AS answered (
             hit, assignment, annotator, source, segment, extra, telemetry, answered_at, item_start, item_end,
-            value_start, value_end, place)
+            value_start, value_end, place)"""
+STORE_RESPONSES = text(f"""
+    WITH answered AS MATERIALIZED (
+        SELECT * FROM {ANSWERED_SQL}
     ), closed AS (
         UPDATE hits h SET closed_at = answered.answered_at, assignment_id = answered.assignment, untouched_by = NULL
         FROM answered, LATERAL (
@@ -54,18 +63,21 @@ STORE_RESPONSES = text(f"""
         ) AS found
         WHERE h.ctid = found.place_in_table
     ), response AS (
-        INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, segment, extra, telemetry,
-                               received_at)
-        SELECT :campaign, hit, annotator, source, (CAST(:items AS int[]))[item_start : item_end],
-               (CAST(:values AS float8[]))[value_start : value_end], segment, CAST(extra AS jsonb),
-               CAST(telemetry AS jsonb), answered_at
-        FROM answered ORDER BY place
-        RETURNING seq, hit_id
+{INSERT_RESPONSES_SQL.format(answered="answered")}
     ), changed AS (
         {UPDATE_POSTERIORS_SQL}
     )
     SELECT seq, hit_id FROM response
 """)
+
+# The same for Citus, which stores rows of several tables only by several statements.
+CLOSE_HITS = text("""
+    UPDATE hits h SET closed_at = answered.answered_at, assignment_id = answered.assignment, untouched_by = NULL
+    FROM unnest(CAST(:hits AS bigint[]), CAST(:assignments AS bigint[]), CAST(:times AS timestamptz[]))
+        AS answered (hit, assignment, answered_at)
+    WHERE h.campaign_id = :campaign AND h.id = answered.hit
+""")
+INSERT_RESPONSES = text(INSERT_RESPONSES_SQL.format(answered=ANSWERED_SQL))
 
 
 class StoredResponse(Record):
@@ -250,9 +262,14 @@ async def store_responses_and_posteriors_and_return_seq_by_hit(
 ) -> dict[int, int]:
     """Store the responses, the laws' state and the posteriors, and return the number of each response by HIT."""
     posteriors, *posteriors_by_others = [await law.store_law_state_and_return_posterior_parameters() for law in laws]
-    rows = await fetch_rows(
-        connection, STORE_RESPONSES, sql_parameters_of_responses(locked, accepted_answers) | posteriors, StoredResponse
-    )
+    parameters = sql_parameters_of_responses(locked, accepted_answers)
+    if leads_to_citus(connection):
+        closing = {name: parameters[name] for name in ("campaign", "hits", "assignments", "times")}
+        await execute_statement(connection, CLOSE_HITS, closing)
+        rows = await fetch_rows(connection, INSERT_RESPONSES, parameters, StoredResponse)
+        await execute_statement(connection, UPDATE_POSTERIORS, posteriors)
+    else:
+        rows = await fetch_rows(connection, STORE_RESPONSES, parameters | posteriors, StoredResponse)
     for parameters in posteriors_by_others:
         await execute_statement(connection, UPDATE_POSTERIORS, parameters)
     return {row.hit_id: row.seq for row in rows}

@@ -54,7 +54,7 @@ def hit_belongs_to_assignment_sql(*, assignment: str, arrived_at: str) -> str:
     arrived_then = ARRIVED_THEN.replace(":arrived_at", arrived_at)
     return f"""
     EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
-            WHERE s.campaign_id = h.campaign_id AND s.id = {assignment} AND {arrived_then} AND a.id = h.annotator_id
+            WHERE s.campaign_id = :campaign AND s.id = {assignment} AND {arrived_then} AND a.id = h.annotator_id
             AND (s.id = h.assignment_id OR NOT {IS_ONE_HIT_PLATFORM}))"""
 
 
@@ -65,10 +65,10 @@ IS_FIRST_RESPONSE = "r.replaces IS NULL"
 
 # SQL: the HIT h is answered. No EXISTS: with it PostgreSQL may scan all responses of the campaign.
 HIT_IS_ANSWERED = f"""
-    (SELECT true FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id AND {IS_FIRST_RESPONSE})"""
+    (SELECT true FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id AND {IS_FIRST_RESPONSE})"""
 
 HIT_IS_OPEN_OR_ANSWERED = (
-    f"({HIT_IS_OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id))"
+    f"({HIT_IS_OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id))"
 )
 
 CAMPAIGN_SETTING = "(SELECT {} FROM campaigns WHERE id = :campaign)"

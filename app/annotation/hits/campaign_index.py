@@ -58,7 +58,7 @@ ASKED_CRITERION_SQL = "(SELECT asked_criterion FROM campaigns WHERE id = $1)"
 SELECT_DECIDING_POSTERIORS = f"""
     SELECT decides.score, decides.variance, p.judgments,
            {item_status_flags_sql("p", unjudged_limit=UNJUDGED_PEOPLE_SQL)}
-    FROM posteriors p, LATERAL ({deciding_score_and_variance_sql(ASKED_CRITERION_SQL)}) AS decides
+    FROM posteriors p, LATERAL ({deciding_score_and_variance_sql("$1", ASKED_CRITERION_SQL)}) AS decides
     WHERE {present_posteriors_condition_sql("$1")} ORDER BY p.subject
 """
 

@@ -59,7 +59,7 @@ STAYS = f"""
     WHEN a.square_done THEN true
     WHEN c.hits_per_annotator IS NOT NULL AND c.hits_per_annotator <= (
         SELECT count(*) FROM responses r
-        WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE}) THEN true
+        WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE}) THEN true
     ELSE a.id IN (SELECT h.annotator_id FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX})
         OR a.id IN (SELECT r.annotator_id FROM responses r
                     WHERE r.campaign_id = :campaign AND r.received_at > CAST(:now AS timestamptz)

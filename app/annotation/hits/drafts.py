@@ -13,16 +13,19 @@ from app.database.session import Driver, columns_of_row_class_sql, fetch_first_r
 # The first touch extends a short lease to a full one.
 SAVE_DRAFT = text(f"""
     UPDATE hits h SET draft = CAST(:draft AS jsonb), untouched_by = NULL,
-        expires_at = CASE WHEN h.untouched_by IS NULL OR h.expires_at <= {DATABASE_TIME} THEN h.expires_at
-                          ELSE {DATABASE_TIME} + make_interval(mins => c.lease_minutes) END
-    FROM campaigns c, hits before, annotators owner
+        expires_at = CASE WHEN h.untouched_by IS NULL OR h.expires_at <= lease.begins THEN h.expires_at
+                          ELSE lease.ends END
+    FROM campaigns c, hits before, annotators owner, (
+        SELECT {DATABASE_TIME} AS begins, {DATABASE_TIME} + make_interval(mins => lease_minutes) AS ends
+        FROM campaigns WHERE id = :campaign OFFSET 0  -- computed outside of CASE, where Citus takes no clock
+    ) AS lease
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} AND h.closed_at IS NULL
-      AND c.id = h.campaign_id AND before.campaign_id = h.campaign_id AND before.id = h.id
-      AND owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id
+      AND c.id = h.campaign_id AND before.campaign_id = :campaign AND before.id = h.id
+      AND owner.campaign_id = :campaign AND owner.id = h.annotator_id
     RETURNING c.id AS campaign_id, {columns_of_row_class_sql(LeaseLimits, "c")}, h.annotator_id, h.assignment_id,
               owner.{IS_ONE_HIT_PLATFORM} AS one_hit, h.id AS hit_id, h.items AS hit_items,
               h.iteration AS hit_iteration, h.ordinal AS hit_ordinal, h.segment AS hit_segment,
-              before.untouched_by IS NOT NULL AND h.expires_at <= {DATABASE_TIME} AS touched_late
+              before.untouched_by IS NOT NULL AND h.expires_at <= lease.begins AS touched_late
 """)
 
 

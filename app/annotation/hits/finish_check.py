@@ -5,8 +5,8 @@ from datetime import datetime
 from cachetools import LRUCache
 from sqlalchemy import text
 
-from app.database.campaign import FINISH_IF_COMPLETE, is_open_sql
-from app.database.session import Driver, execute_statement, fetch_first_column, fetch_first_value_or_none
+from app.database.campaign import finish_campaign_if_complete_and_tell, is_open_sql
+from app.database.session import Driver, fetch_first_column, fetch_first_value_or_none
 
 # Open items to remember of a campaign, and campaigns in a process.
 MAX_KNOWN_OPEN_ITEMS, MAX_CAMPAIGNS_WITH_KNOWN_ITEMS = 100, 1_000
@@ -45,7 +45,7 @@ class FinishCheck:
                 connection, ARE_ENOUGH_OPEN, {"campaign": campaign_id, "items": items}
             ):
                 return
-        await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": campaign_id, "now": now})
+        await finish_campaign_if_complete_and_tell(connection, campaign_id, now=now)
 
 
 FINISH_CHECK = FinishCheck()

@@ -49,7 +49,7 @@ SELECT_FREE_PLACE = text(f"""
     FROM planned_hits place
     WHERE place.campaign_id = :campaign AND place.iteration = :iteration AND NOT EXISTS (
         SELECT 1 FROM hits h
-        WHERE h.campaign_id = place.campaign_id AND h.iteration = place.iteration AND h.ordinal = place.ordinal
+        WHERE h.campaign_id = :campaign AND h.iteration = place.iteration AND h.ordinal = place.ordinal
         AND {HIT_IS_OPEN_OR_ANSWERED})
     AND EXISTS (SELECT 1 FROM posteriors p
                 WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(place.items) AND {SCHEDULED_ITEM_IS_OPEN}
@@ -78,7 +78,7 @@ SELECT_ITEMS_OF_OPEN_HITS = text(
 SELECT_ITEMS_OF_FREE_PLACES = text(f"""
     SELECT unnest(p.items) AS item FROM planned_hits p
     WHERE p.campaign_id = :campaign AND p.iteration = :iteration AND NOT EXISTS (
-        SELECT 1 FROM hits h WHERE h.campaign_id = p.campaign_id AND h.iteration = p.iteration AND h.ordinal = p.ordinal
+        SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.iteration = p.iteration AND h.ordinal = p.ordinal
         AND {HIT_IS_OPEN_OR_ANSWERED})
 """)
 

@@ -37,6 +37,7 @@ from app.database.session import (
     Record,
     execute_statement,
     fetch_first_value_or_none,
+    leads_to_citus,
 )
 from app.record import law_storage
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
@@ -58,7 +59,8 @@ def open_leases_sql(items: str) -> str:
 
     The lookup is phrased so that it matches the index on items and no other: then its cost does not grow with the
     number of open HITs. It does grow with the number closed since the last VACUUM, so if open HITs are known to be few
-    (:few_open), all of them are read instead.
+    (:few_open), all of them are read instead. Citus would look for the items on all servers, so there open HITs always
+    count as few.
     """
     return f"""
             SELECT h.id, h.items, h.leader, h.expires_at FROM hits h
@@ -78,9 +80,9 @@ def all_capped_items_meet_condition_sql(condition: str) -> str:
     NOT EXISTS (
         WITH open AS ({open_leases_sql(":capped")}
         ), held AS MATERIALIZED (
-            SELECT item, count(*) AS leases FROM open, unnest(items) AS item
+            SELECT each.item, count(*) AS leases FROM open, unnest(open.items) AS each (item)
             WHERE expires_at > {DATABASE_TIME} AND id <> :hit
-            GROUP BY item
+            GROUP BY each.item
         )
         SELECT 1 FROM posteriors p LEFT JOIN held ON held.item = p.subject
         WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:capped AS int[]))
@@ -143,6 +145,12 @@ SCHEDULED_PLACE_IS_FREE = f"""
 
 CAMPAIGN_IS_RUNNING = "EXISTS (SELECT 1 FROM campaigns WHERE id = :campaign AND status = 'running')"
 
+# Another request for the same assignment was first. Citus cannot leave out a row in a function by ON CONFLICT alone.
+ASSIGNMENT_HOLDS_NO_HIT = """
+    NOT EXISTS (
+        SELECT 1 FROM hits h
+        WHERE h.campaign_id = :campaign AND h.assignment_id = CAST(:assignment AS bigint) AND h.closed_at IS NULL)"""
+
 INSERT_LEASE = f"""
     INSERT INTO hits
         (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, segment, shown_as, issued_at,
@@ -152,7 +160,7 @@ INSERT_LEASE = f"""
            CAST(:segment AS int), CAST(:shown_as AS int[]), :now,
            {DATABASE_TIME} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea),
            CAST(:reason AS text), CAST(:probability AS float8)
-    WHERE {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE}
+    WHERE {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE} AND {ASSIGNMENT_HOLDS_NO_HIT}
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at"""
 
@@ -205,7 +213,7 @@ async def renew_lease_and_return_its_end_or_none(
         assignment=assignment.assignment_id,
         segment=assignment.hit_segment,
         capped=items_with_judgment_limit(assignment, assignment.hit_items),
-        few_open=False,
+        few_open=leads_to_citus(connection),
         repeat_items=assignment.repeat_items,
         hits_per_annotator=assignment.hits_per_annotator,
         one_hit=assignment.one_hit,

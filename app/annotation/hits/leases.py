@@ -38,7 +38,7 @@ from app.annotation.hits.no_hit_replies import (
 )
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.background.metrics import PROCESS_METRICS
-from app.database.session import Driver, is_database_away_for_all_requests
+from app.database.session import Driver, is_database_away_for_all_requests, leads_to_citus
 from app.quality.checks import CheckItem
 
 MAX_LEASE_ATTEMPTS = 25  # times a proposal may lose a race before the annotator is asked to wait
@@ -234,7 +234,9 @@ class LeaseBatch:
                     )
             if not leases:
                 return
-            few_open = open_hits_row.leading is not None and len(open_hits_row.leading) < MANY_OPEN_HITS
+            few_open = leads_to_citus(self.connection) or (
+                open_hits_row.leading is not None and len(open_hits_row.leading) < MANY_OPEN_HITS
+            )
             leased_hits = await try_to_lease_hits_and_return_them_by_place(
                 self.connection, self.campaign_id, [lease for _, lease in leases], few_open=few_open
             )

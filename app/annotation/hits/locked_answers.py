@@ -30,6 +30,7 @@ from app.database.session import (
 from app.designs.criteria import LearningCampaign, Submission
 from app.designs.criteria_settings import CriterionSettings
 from app.record import law_storage
+from app.record.exclusions import excluded_annotators_and_responses_sql
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
 LOCK_PARAMETER_TYPES = {
@@ -77,7 +78,8 @@ LOCK_ANSWERS_BODY, LOCK_ANSWERS_ARGUMENTS = sql_and_parameter_names_of_statement
         SELECT c.* INTO campaign_row FROM campaigns c WHERE c.id = :campaign;
         IF campaign_row.decided > 0 THEN
             excluded := ARRAY(
-                SELECT x.annotator_id FROM exclusions(:campaign, campaign_row.decided) AS x
+                SELECT x.annotator_id
+                FROM ({excluded_annotators_and_responses_sql(":campaign", "campaign_row.decided")}) AS x
                 WHERE x.annotator_id = ANY(annotator_ids));
         END IF;
     END

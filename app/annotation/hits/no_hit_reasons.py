@@ -14,7 +14,7 @@ from app.annotation.hits.condition_blocks import has_group_for_task
 from app.annotation.hits.draw_hit import draw_systems_then_segment_or_none
 from app.annotation.hits.fixed_set import unjudged_fixed_items
 from app.annotation.hits.hit_proposal import items_never_asked_again
-from app.database.campaign import FINISH_IF_COMPLETE, finish_campaign_where_sql, is_open_sql
+from app.database.campaign import finish_campaign_if_complete_and_tell, finish_campaign_where_sql, is_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_column, fetch_first_row_or_none
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
@@ -125,7 +125,7 @@ async def finish_if_done_and_name_no_hit_reason(
     }
     open_items: set[int] = {*await fetch_first_column(connection, SELECT_OPEN_ITEMS, parameters)}
     if len(open_items) < assignment.fewest_items:
-        await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": assignment.campaign_id, "now": now})
+        await finish_campaign_if_complete_and_tell(connection, assignment.campaign_id, now=now)
         return "all_done"
     if (
         campaign_index is not None

@@ -33,14 +33,17 @@ SELECT_PROGRAM_CAMPAIGN_ID = text("SELECT id FROM campaigns WHERE slug = :slug A
 SELECT_PROGRAM_HIT = text("""
     SELECT t.id AS token_id, t.user_id, t.last_used_at, t.scopes, t.campaign_id AS only_campaign, u.role,
            m.role AS member, t.campaign_id IS NULL OR t.campaign_id IS NOT DISTINCT FROM h.campaign_id AS reaches,
-           a.worker_id,
-           h.campaign_id, h.assignment_id, h.items AS hit_items, h.shown_as,
-           ARRAY(SELECT i.external_id FROM items i WHERE i.campaign_id = h.campaign_id AND i.number = ANY(h.items)
-                 ORDER BY array_position(h.items, i.number)) AS ids
+           h.worker_id, h.campaign_id, h.assignment_id, h.hit_items, h.shown_as, h.ids
     FROM api_tokens t JOIN users u ON u.id = t.user_id
-    LEFT JOIN hits h ON h.id = :hit
+    LEFT JOIN (
+        SELECT h.campaign_id, h.assignment_id, h.items AS hit_items, h.shown_as, a.worker_id,
+               ARRAY(SELECT i.external_id FROM items i WHERE i.campaign_id = h.campaign_id AND i.number = ANY(h.items)
+                     ORDER BY array_position(h.items, i.number)) AS ids
+        FROM hits h
+        LEFT JOIN annotators a ON a.campaign_id = h.campaign_id AND a.id = h.annotator_id AND a.platform = :platform
+        WHERE h.id = :hit
+    ) AS h ON true
     LEFT JOIN campaign_members m ON m.campaign_id = h.campaign_id AND m.user_id = u.id
-    LEFT JOIN annotators a ON a.campaign_id = h.campaign_id AND a.id = h.annotator_id AND a.platform = :platform
     WHERE t.token_hash = :token_hash
 """)
 

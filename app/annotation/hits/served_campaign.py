@@ -111,8 +111,13 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
 # SQL: a text that is different after each change of the campaign's row: the transaction that wrote it, and its place.
 CAMPAIGN_VERSION = "concat(c.xmin, ' ', c.ctid)"
 
+# On a cluster, the versions of two copies of a row differ: the join chooses the copy where the posteriors are stored.
 SELECT_SERVED_CAMPAIGN = text(f"""
-    SELECT {SERVED_CAMPAIGN_COLUMNS}, {CAMPAIGN_VERSION} AS campaign_version FROM campaigns c WHERE c.id = :campaign
+    SELECT {SERVED_CAMPAIGN_COLUMNS}, {CAMPAIGN_VERSION} AS campaign_version
+    FROM campaigns c LEFT JOIN (
+        SELECT FROM posteriors WHERE campaign_id = :campaign AND revision = 0 AND criterion = 0 AND subject = 0 LIMIT 1
+    ) AS place ON true
+    WHERE c.id = :campaign
 """)
 
 

@@ -14,7 +14,7 @@ SELECT_SHOWN_ITEMS_OF_HIT = """
            array_agg(coalesce(former.shown, i.shown) ORDER BY place) AS texts
     FROM items i CROSS JOIN array_position(CAST(:items AS int[]), i.number) AS place LEFT JOIN LATERAL (
         SELECT v.shown FROM item_versions v
-        WHERE v.campaign_id = i.campaign_id AND v.item = i.number AND v.last_hit >= :hit ORDER BY v.version LIMIT 1
+        WHERE v.item = i.number AND v.last_hit >= :hit AND v.campaign_id = :campaign ORDER BY v.version LIMIT 1
     ) AS former ON true
     WHERE i.campaign_id = :campaign AND i.number = ANY(CAST(:items AS int[]))"""
 
@@ -26,7 +26,7 @@ SELECT_SHOWN_OUTPUTS_OF_HIT = """
         FROM items i JOIN outputs o ON o.campaign_id = :campaign AND o.segment = s.number AND o.item = i.number
         CROSS JOIN array_position(CAST(:shown AS int[]), i.number) AS place LEFT JOIN LATERAL (
             SELECT v.shown FROM output_versions v
-            WHERE v.campaign_id = o.campaign_id AND v.segment = o.segment AND v.item = o.item AND v.last_hit >= :hit
+            WHERE v.campaign_id = :campaign AND v.segment = o.segment AND v.item = o.item AND v.last_hit >= :hit
             ORDER BY v.version LIMIT 1
         ) AS former ON true
         WHERE i.campaign_id = :campaign AND i.number = ANY(CAST(:shown AS int[]))

@@ -39,6 +39,7 @@ from app.database.session import (
     close_driver_if_ruined,
     fetch_first_row_or_none,
     fetch_first_value_or_none,
+    leads_to_citus,
 )
 from app.designs.criteria import Submission
 from app.errors import NotFound
@@ -48,15 +49,15 @@ LOCK_EXPIRED_HIT = text(f"""
            ARRAY(SELECT item FROM unnest(h.items) AS item WHERE item <> ALL(c.always_shown)) AS capped,
            h.segment, c.repeat_items, c.hits_per_annotator, c.status,
            (SELECT {IS_ONE_HIT_PLATFORM} FROM annotators o
-            WHERE o.campaign_id = h.campaign_id AND o.id = h.annotator_id) AS one_hit
+            WHERE o.campaign_id = :campaign AND o.id = h.annotator_id) AS one_hit
     FROM hits h JOIN campaigns c ON c.id = h.campaign_id
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} FOR NO KEY UPDATE OF h
 """)
 
 # SQL: annotator a left, and another person got the place in a quota (`onboarding.quotas`).
 HAS_LOST_PLACE_IN_QUOTA = """
-    EXISTS (SELECT FROM visits v WHERE v.campaign_id = a.campaign_id AND v.annotator_id = a.id AND v.outcome = 'lapsed')
-    AND NOT EXISTS (SELECT FROM visits v WHERE v.campaign_id = a.campaign_id AND v.annotator_id = a.id
+    EXISTS (SELECT FROM visits v WHERE v.campaign_id = :campaign AND v.annotator_id = a.id AND v.outcome = 'lapsed')
+    AND NOT EXISTS (SELECT FROM visits v WHERE v.campaign_id = :campaign AND v.annotator_id = a.id
                     AND v.step = 'questions' AND v.outcome = 'passed')"""
 
 SELECT_IF_LATE_ANSWER_FITS = text(f"""
@@ -205,7 +206,7 @@ async def store_late_answer_or_refuse(connection: Driver, answer: SubmittedAnswe
         assignment=key.assignment,
         segment=hit.segment,
         capped=hit.capped,
-        few_open=False,
+        few_open=leads_to_citus(connection),
         repeat_items=hit.repeat_items,
         hits_per_annotator=hit.hits_per_annotator,
         one_hit=hit.one_hit,

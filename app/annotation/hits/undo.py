@@ -92,18 +92,18 @@ ANSWER_FORMAT_COLUMNS = columns_of_row_class_sql(
 SELECT_LAST_ANSWER = text(f"""
     SELECT c.id, {ANSWER_FORMAT_COLUMNS}, a.id AS annotator_id, h.id AS hit_id,
            h.items AS hit_items, h.segment, h.shown_as, r.seq, r.values AS answer_values, r.extra,
-           (SELECT count(*) - 1 FROM responses o WHERE o.campaign_id = r.campaign_id AND o.hit_id = r.hit_id) AS changes
+           (SELECT count(*) - 1 FROM responses o WHERE o.campaign_id = :campaign AND o.hit_id = r.hit_id) AS changes
     FROM assignments s
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     JOIN campaigns c ON c.id = s.campaign_id,
-    LATERAL (SELECT * FROM responses r WHERE r.campaign_id = s.campaign_id AND r.annotator_id = a.id
+    LATERAL (SELECT * FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = a.id
              ORDER BY r.seq DESC LIMIT 1) AS r
-    JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id
+    JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id
     WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN} AND a.id = (
         SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)
     AND c.undo AND c.status IN {ANSWERABLE_STATUSES} AND a.barred IS NULL AND NOT a.{IS_ONE_HIT_PLATFORM}
     AND r.source <> 'import' AND 'exclude' <> coalesce((
-        SELECT d.kind FROM decisions d WHERE d.campaign_id = c.id AND d.response_seq = r.seq
+        SELECT d.kind FROM decisions d WHERE d.campaign_id = :campaign AND d.response_seq = r.seq
         ORDER BY d.seq DESC LIMIT 1), '')
 """)
 

@@ -45,17 +45,19 @@ ADD_PEOPLE = text(f"""
     RETURNING 1
 """)
 
-REMOVE_PEOPLE = text(f"""
-    DELETE FROM participant_lists l USING ({GIVEN_PEOPLE}) AS given
-    WHERE l.campaign_id = :campaign AND l.list = :list AND l.person_hash = given.person_hash
+FIND_HASHES_OF_PEOPLE = text(f"SELECT given.person_hash FROM ({GIVEN_PEOPLE}) AS given")
+
+REMOVE_PEOPLE = text("""
+    DELETE FROM participant_lists
+    WHERE campaign_id = :campaign AND list = :list AND person_hash = ANY(CAST(:hashes AS bytea[]))
     RETURNING 1
 """)
 
 # Blocks of erased people stay: no file has their ids.
-REMOVE_OTHER_PEOPLE = text(f"""
-    DELETE FROM participant_lists l
-    WHERE l.campaign_id = :campaign AND l.list = :list AND (l.worker_id IS NOT NULL OR l.list <> 'block')
-      AND l.person_hash NOT IN (SELECT given.person_hash FROM ({GIVEN_PEOPLE}) AS given)
+REMOVE_OTHER_PEOPLE = text("""
+    DELETE FROM participant_lists
+    WHERE campaign_id = :campaign AND list = :list AND (worker_id IS NOT NULL OR list <> 'block')
+      AND person_hash <> ALL(CAST(:hashes AS bytea[]))
     RETURNING 1
 """)
 
@@ -124,8 +126,12 @@ async def change_participant_list_and_count_changes(
     key = {"campaign": campaign.id, "list": list_name, "people": ids}
     changed = 0
     if action != "add":
+        given = {"campaign": campaign.id, "people": key["people"]}
+        hashes = list(await connection.scalars(FIND_HASHES_OF_PEOPLE, given))
         changed += await execute_and_count_changed_rows(
-            connection, REMOVE_PEOPLE if action == "remove" else REMOVE_OTHER_PEOPLE, key
+            connection,
+            REMOVE_PEOPLE if action == "remove" else REMOVE_OTHER_PEOPLE,
+            {"campaign": campaign.id, "list": list_name, "hashes": hashes},
         )
     if action != "remove":
         changed += await execute_and_count_changed_rows(connection, ADD_PEOPLE, {**key, "now": now})

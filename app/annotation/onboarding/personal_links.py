@@ -35,7 +35,7 @@ INSERT_PERSONAL_LINKS = text("""
 
 SELECT_PERSONAL_LINKS = text("""
     SELECT p.number, p.name, p.link, a.created_at AS opened_at,
-           (SELECT count(*) FROM responses r WHERE r.campaign_id = p.campaign_id AND r.annotator_id = a.id
+           (SELECT count(*) FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = a.id
             AND r.replaces IS NULL) AS answered
     FROM personal_links p
     LEFT JOIN annotators a ON a.campaign_id = p.campaign_id AND a.platform = :platform

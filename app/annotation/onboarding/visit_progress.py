@@ -37,10 +37,10 @@ MAX_ROWS_PER_STEP = 64
 
 SELECT_VISIT = text(f"""
     SELECT c.id, c.visit_version, {VISIT_SETTINGS_COLUMNS}, a.id AS annotator_id, a.platform, a.admitted,
-           EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS answered,
+           EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = a.id) AS answered,
            (SELECT jsonb_agg(jsonb_build_array(v.step, v.version, v.outcome, v.said) ORDER BY v.step, v.version)
             FROM unnest(CAST(ARRAY{[step.name for step in VISIT_STEPS]} AS text[])) AS named (step), LATERAL (
-                SELECT * FROM visits v WHERE v.campaign_id = c.id AND v.annotator_id = a.id AND v.step = named.step
+                SELECT * FROM visits v WHERE v.campaign_id = :campaign AND v.annotator_id = a.id AND v.step = named.step
                 ORDER BY v.version DESC LIMIT {MAX_ROWS_PER_STEP}) AS v) AS taken
     FROM assignments s
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id

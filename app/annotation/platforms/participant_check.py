@@ -4,16 +4,25 @@ Four settings decide: the block list and the allow list of the campaign, and the
 must not have taken part in. A person who is in the campaign already stays: a change of these stops no work.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from sqlalchemy import text
 
 from app.annotation.platforms.personal import PLATFORM as PERSONAL_PLATFORM
 from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.programs import SIMULATION_PLATFORM
-from app.database.session import Driver, fetch_first_value_or_none
+from app.database.session import (
+    Driver,
+    Record,
+    fetch_first_column,
+    fetch_first_row_or_none,
+    fetch_first_value_or_none,
+)
 from app.errors import Forbidden
 
 # SQL: hash of a person's id on the lists of campaign c. Its key keeps the hashes of two campaigns from being joined.
-LISTED_PERSON_HASH = "sha256(convert_to(concat(c.link_key, E'\\nlisted\\n', {person_id}), 'UTF8'))"
+LISTED_PERSON_HASH = "sha256(convert_to(c.link_key || E'\\nlisted\\n' || {person_id}, 'UTF8'))"
 
 # SQL: name by which a person of a platform is listed in a campaign. The key of links finds numbers, not texts.
 LISTED_NAME = """coalesce(
@@ -21,42 +30,59 @@ LISTED_NAME = """coalesce(
      WHEN {platform} = :personal_platform AND {worker_id} ~ '^[1-9][0-9]{{0,8}}$' THEN CAST({worker_id} AS int) END),
     {worker_id})"""
 
-# SQL: id by which annotator a of campaign c is listed.
-NAMED_PERSON_ID = LISTED_NAME.format(campaign_id="a.campaign_id", platform="a.platform", worker_id="a.worker_id")
+# SQL: id by which annotator a of :campaign is listed.
+NAMED_PERSON_ID = LISTED_NAME.format(campaign_id=":campaign", platform="a.platform", worker_id="a.worker_id")
 
-# A person with a personal link is listed by name, and has the same name in other campaigns, where the number differs.
-TOOK_PART = """EXISTS (
-    SELECT FROM campaigns other JOIN annotators o ON o.campaign_id = other.id AND o.platform = person.platform
-        AND o.worker_id = CASE WHEN person.platform <> :personal_platform THEN person.id ELSE (
-            SELECT CAST(p.number AS text) FROM personal_links p
-            WHERE p.campaign_id = other.id AND p.name = person.id) END
-    WHERE other.slug IN (SELECT jsonb_array_elements_text(c.visit_settings -> '{setting}')) AND other.id <> c.id
-      AND EXISTS (SELECT FROM responses r WHERE r.campaign_id = other.id AND r.annotator_id = o.id))"""
-HAS_OTHER_CAMPAIGNS = "coalesce(c.visit_settings -> '{setting}', '[]') <> '[]'"
 IS_LISTED = """EXISTS (
-    SELECT FROM participant_lists l WHERE l.campaign_id = c.id AND l.list = '{list}' AND l.person_hash = person.hash)"""
+    SELECT FROM participant_lists l
+    WHERE l.campaign_id = :campaign AND l.list = '{list}' AND l.person_hash = person.hash)"""
 
-MAY_TAKE_PART = text(f"""
-    SELECT EXISTS (SELECT FROM annotators a
-                   WHERE a.campaign_id = c.id AND a.platform = person.platform AND a.worker_id = person.worker_id)
-        OR (
-            NOT {IS_LISTED.format(list="block")}
-            AND (NOT EXISTS (SELECT FROM participant_lists l WHERE l.campaign_id = c.id AND l.list = 'allow')
-                 OR {IS_LISTED.format(list="allow")})
-            AND NOT ({HAS_OTHER_CAMPAIGNS.format(setting="exclude_campaigns")}
-                     AND {TOOK_PART.format(setting="exclude_campaigns")})
-            AND (NOT {HAS_OTHER_CAMPAIGNS.format(setting="only_campaigns")}
-                 OR {TOOK_PART.format(setting="only_campaigns")}))
+SELECT_PARTICIPATION = text(f"""
+    SELECT EXISTS (SELECT FROM annotators a WHERE a.campaign_id = :campaign AND a.platform = person.platform
+                   AND a.worker_id = person.worker_id) AS has_arrived,
+           NOT {IS_LISTED.format(list="block")}
+           AND (NOT EXISTS (SELECT FROM participant_lists l WHERE l.campaign_id = :campaign AND l.list = 'allow')
+                OR {IS_LISTED.format(list="allow")}) AS lists_allow,
+           person.id AS person_id,
+           coalesce(c.visit_settings -> 'exclude_campaigns', '[]') AS exclude_campaigns,
+           coalesce(c.visit_settings -> 'only_campaigns', '[]') AS only_campaigns
     FROM campaigns c CROSS JOIN LATERAL (
         SELECT named.*, {LISTED_PERSON_HASH.format(person_id="named.id")} AS hash
         FROM (
             SELECT CAST(:platform AS text) AS platform, CAST(:worker_id AS text) AS worker_id, {
-    LISTED_NAME.format(campaign_id="c.id", platform="CAST(:platform AS text)", worker_id="CAST(:worker_id AS text)")
+    LISTED_NAME.format(
+        campaign_id=":campaign", platform="CAST(:platform AS text)", worker_id="CAST(:worker_id AS text)"
+    )
 } AS id
         ) AS named
     ) AS person
     WHERE c.id = :campaign
 """)
+
+SELECT_OTHER_CAMPAIGN_IDS = text(
+    "SELECT id FROM campaigns WHERE slug = ANY(CAST(:slugs AS text[])) AND id <> :campaign"
+)
+
+# A person with a personal link is listed by name, and has the same name in other campaigns, where the number differs.
+TOOK_PART = text("""
+    SELECT EXISTS (
+        SELECT FROM annotators o
+        WHERE o.campaign_id = :campaign AND o.platform = :platform AND o.worker_id = CASE
+            WHEN CAST(:platform AS text) <> :personal_platform THEN CAST(:person_id AS text) ELSE (
+                SELECT CAST(p.number AS text) FROM personal_links p
+                WHERE p.campaign_id = :campaign AND p.name = CAST(:person_id AS text)) END
+          AND EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = o.id))
+""")
+
+
+class Participation(Record):
+    """Whether a person is in a campaign already, whether its lists admit them, and which other campaigns decide."""
+
+    has_arrived: bool
+    lists_allow: bool
+    person_id: str
+    exclude_campaigns: list[str]
+    only_campaigns: list[str]
 
 
 async def refuse_person_who_may_not_take_part(
@@ -74,8 +100,38 @@ async def refuse_person_who_may_not_take_part(
         "worker_id": arrival.worker_id,
         "personal_platform": PERSONAL_PLATFORM.name,
     }
-    if await fetch_first_value_or_none(connection, MAY_TAKE_PART, parameters) is False:
+    participation = await fetch_first_row_or_none(connection, SELECT_PARTICIPATION, parameters, Participation)
+    if participation is None or participation.has_arrived:
+        return
+    person = {**parameters, "person_id": participation.person_id}
+    del person["worker_id"]
+    if (
+        not participation.lists_allow
+        or await has_taken_part_in_any(connection, participation.exclude_campaigns, person)
+        or (
+            participation.only_campaigns
+            and not await has_taken_part_in_any(connection, participation.only_campaigns, person)
+        )
+    ):
         raise may_not_take_part_error()
+
+
+async def has_taken_part_in_any(connection: Driver, slugs: Sequence[str], person: Mapping[str, Any]) -> bool:
+    """Return whether a person has answered in one of these other campaigns.
+
+    Args:
+        connection: Connection of the request.
+        slugs: Names of campaigns in addresses.
+        person: Parameters of `TOOK_PART`, with the id of the campaign that the person comes to.
+
+    """
+    if not slugs:
+        return False
+    parameters = {"slugs": [*slugs], "campaign": person["campaign"]}
+    for other_campaign_id in await fetch_first_column(connection, SELECT_OTHER_CAMPAIGN_IDS, parameters):
+        if await fetch_first_value_or_none(connection, TOOK_PART, {**person, "campaign": other_campaign_id}):
+            return True
+    return False
 
 
 def may_not_take_part_error() -> Forbidden:

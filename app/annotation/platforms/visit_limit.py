@@ -38,10 +38,10 @@ REFUSED_VISITS_ADVICE = (
 
 # The campaign's own count has an empty address.
 VISIT_SHARES_SQL = """
-    SELECT CAST(:address AS bytea), CAST(:window AS interval) / coalesce(people_per_address, CAST(:per_address AS int))
-    FROM campaigns WHERE id = :campaign
+    SELECT CAST(:address AS bytea), CAST(:share AS interval)
     UNION ALL SELECT '', CAST(:share_of_all AS interval)
 """
+SELECT_PEOPLE_PER_ADDRESS = text("SELECT people_per_address FROM campaigns WHERE id = :campaign")
 CHARGE_VISIT = statement_that_charges_counts_with_room(VISIT_SHARES_SQL)
 
 SELECT_WAIT_FOR_NEXT_VISIT = text(f"""
@@ -73,11 +73,14 @@ class Visitor:
 
     async def charge_visit_or_refuse(self, connection: Driver, campaign_id: int, *, now: datetime) -> None:
         """Count a new visit. Raises `TooManyVisits` (details `retry_after_seconds`) and alerts the campaign owner."""
+        people_per_address = await fetch_first_value_or_none(
+            connection, SELECT_PEOPLE_PER_ADDRESS, {"campaign": campaign_id}
+        )
         visit = {
             "campaign": campaign_id,
             "address": self.address_hash,
             "window": ALLOWANCE_WINDOW,
-            "per_address": self.limits.visits_per_address,
+            "share": ALLOWANCE_WINDOW / (people_per_address or self.limits.visits_per_address),
             "share_of_all": ALLOWANCE_WINDOW / self.limits.visits_per_campaign,
         }
         try:

@@ -18,12 +18,14 @@ from app.payments.connections import (
     has_token,
     load_account_or_refuse,
 )
-from app.payments.dependencies import Connector
+from app.payments.dependencies import REFUSE_ON_CLUSTER, Connector
 from app.payments.money import MAX_AMOUNT
 from app.payments.send_request import ShownPayments, request_sending_of_prepared_payments_or_refuse
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
-router = program_router("/api/v1/campaigns/{slug}/payments", "Payments", refusals={404: "`campaign_not_found`"})
+router = program_router(
+    "/api/v1/campaigns/{slug}/payments", "Payments", REFUSE_ON_CLUSTER, refusals={404: "`campaign_not_found`"}
+)
 
 Hundredths = Annotated[int, Field(strict=True, gt=0, le=MAX_AMOUNT, description="In hundredths of the currency.")]
 

@@ -18,7 +18,7 @@ from app.http.dependencies import (
 )
 from app.payments import review
 from app.payments.decisions import ReviewDecision, SubmissionDecision, decide_on_submission
-from app.payments.dependencies import Connector
+from app.payments.dependencies import REFUSE_ON_CLUSTER, Connector
 from app.payments.notice_subscription import (
     end_notices,
     list_subscriptions_of_workspace,
@@ -26,7 +26,9 @@ from app.payments.notice_subscription import (
 )
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
-router = program_router("/api/v1/campaigns/{slug}/submissions", "Payments", refusals={404: "`campaign_not_found`"})
+router = program_router(
+    "/api/v1/campaigns/{slug}/submissions", "Payments", REFUSE_ON_CLUSTER, refusals={404: "`campaign_not_found`"}
+)
 
 
 class SubmissionSchema(BaseModel):

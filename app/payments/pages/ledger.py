@@ -32,7 +32,7 @@ from app.payments.connections import (
     service_of_account,
     service_platform_name,
 )
-from app.payments.dependencies import Connector
+from app.payments.dependencies import REFUSE_ON_CLUSTER, Connector
 from app.payments.money import amount_text, parse_amount_or_refuse
 from app.payments.restored_payments import RESTORED_PROBLEM
 from app.payments.rewards import count_rewards_outside_ledger
@@ -45,7 +45,7 @@ from app.payments.sending import TIME_FOR_CALL_THAT_PAYS, settle_interrupted_pay
 from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 from app.text.table_formats import format_spreadsheet_rows
 
-router = researcher_router("/admin/campaigns/{slug}")
+router = researcher_router("/admin/campaigns/{slug}", REFUSE_ON_CLUSTER)
 
 CSV_COLUMNS = (
     *("id", "annotator", "kind", "amount", "currency", "state", "reason", "submission", "study", "created_at"),

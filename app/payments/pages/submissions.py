@@ -17,11 +17,11 @@ from app.payments.connections import (
     study_ids_of_account,
 )
 from app.payments.decisions import MIN_RETURN_REASON_CHARACTERS, SubmissionDecision, decide_on_submission
-from app.payments.dependencies import Connector
+from app.payments.dependencies import REFUSE_ON_CLUSTER, Connector
 from app.payments.notice_subscription import end_notices, notice_address, subscribe_to_notices
 from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 
-router = researcher_router("/admin/campaigns/{slug}")
+router = researcher_router("/admin/campaigns/{slug}", REFUSE_ON_CLUSTER)
 
 
 @router.get("/submissions")

@@ -78,9 +78,7 @@ ONE_ROW = "responses_pkey"
 REMARKED = "responses_remarks_idx"
 # What is left to ask of a campaign, once there is nothing to draw.
 WHOLE_CAMPAIGN_AT_TIMES = {
-    "campaign.FINISH_IF_COMPLETE",
-    "leases.FINISH_IF_COMPLETE",
-    "submission.FINISH_IF_COMPLETE",
+    "campaign.FIND_SETTINGS_IF_COMPLETE",
     "leases.SELECT_OPEN_ITEMS",
 }
 STANDINGS = [

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision = "0030_submission_hashes"
+revision = "0029_submission_hashes"
 down_revision = "0028_calls_to_decide"
 
 INDEXES = {

@@ -1,0 +1,136 @@
+"""`easel cluster`."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+from sqlalchemy import make_url, text
+
+from app.cli.text_table import terminal_width, wrap_text_into_lines
+from app.database.cluster import (
+    are_tables_distributed,
+    distribute_tables,
+    has_citus,
+    placement_of_tables,
+    refuse_database_in_use,
+    refuse_payments,
+    refuse_unusable_cluster,
+)
+from app.database.migrate import require_newest_schema, schema_revision_on_connection_or_none, upgrade_schema
+from app.database.server_database import database_url_in_any_state
+from app.errors import pluralize
+from app.maintenance.cluster_statements import StatementPlan, explain_sql_constants
+from app.record.revisions import open_engine_of_own_process
+from app.settings import read_settings
+
+NAME_CLUSTER_TEXT = "Add cluster=citus to DATABASE_URL of all servers and commands."
+# Rooms whose statements annotators wait for, and those of the exports.
+ROOMS_OF_ONE_CAMPAIGN = ("annotation.", "exports.")
+DRY_RUN_SCHEMA = "easel_dry_run"
+
+
+@click.group()
+def cluster() -> None:
+    """Spread campaigns over the servers of a Citus cluster."""
+
+
+@cluster.command("distribute")
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Change nothing; list what would go where.")
+def distribute_campaigns(*, is_dry_run: bool) -> None:
+    """Store each campaign on one server of a Citus cluster, so that campaigns share several. Stop all servers first.
+
+    DATABASE_URL names the coordinator. Either all tables are distributed, or none is. With --dry-run, empty copies of
+    the tables are, only to list the statements of Easel that would reach several servers at a time.
+    """
+    with database_url_in_any_state(read_settings()) as url:
+        if not is_dry_run:
+            asyncio.run(distribute_and_print(url))
+        elif asyncio.run(can_statements_be_checked(url)):
+            print_placement()
+            with empty_distributed_schema(url) as dry_run_url:
+                print_statements_across_servers(asyncio.run(explain_at_url(dry_run_url)))
+        else:
+            print_placement()
+            click.echo("This database has no Citus, so the statements were not checked.")
+    if is_dry_run:
+        click.echo("Campaigns on a cluster cannot have payments. Nothing was changed.")
+
+
+async def distribute_and_print(url: str) -> None:
+    """Distribute the tables unless they are, and print where each is. Raises Conflict if that cannot be done."""
+    async with open_engine_of_own_process(url) as engine, engine.begin() as connection:
+        require_newest_schema(await schema_revision_on_connection_or_none(connection))
+        await refuse_unusable_cluster(connection)
+        if await are_tables_distributed(connection):
+            click.echo(f"The tables are distributed already. Nothing was changed. {NAME_CLUSTER_TEXT}")
+            return
+        await refuse_payments(connection)
+        await refuse_database_in_use(connection)
+        await distribute_tables(connection)
+    print_placement()
+    click.echo(f"The tables are distributed. {NAME_CLUSTER_TEXT}")
+
+
+async def can_statements_be_checked(url: str) -> bool:
+    """Return whether the database has Citus. Raises Conflict if tables cannot be distributed there."""
+    async with open_engine_of_own_process(url) as engine, engine.connect() as connection:
+        if not await has_citus(connection):
+            return False
+        await refuse_unusable_cluster(connection)
+        return True
+
+
+@contextmanager
+def empty_distributed_schema(url: str) -> Iterator[str]:
+    """Yield the URL of a schema with Easel's tables, distributed and empty, which ends with this block."""
+    schema_url = make_url(url).update_query_dict({"options": f"-c search_path={DRY_RUN_SCHEMA}"})
+    dry_run_url = schema_url.render_as_string(hide_password=False)
+    asyncio.run(
+        execute_at_url(url, f"DROP SCHEMA IF EXISTS {DRY_RUN_SCHEMA} CASCADE", f"CREATE SCHEMA {DRY_RUN_SCHEMA}")
+    )
+    try:
+        upgrade_schema(dry_run_url)
+        asyncio.run(distribute_at_url(dry_run_url))
+        yield dry_run_url
+    finally:
+        asyncio.run(execute_at_url(url, f"DROP SCHEMA {DRY_RUN_SCHEMA} CASCADE"))
+
+
+async def execute_at_url(url: str, *statements: str) -> None:
+    async with open_engine_of_own_process(url) as engine, engine.begin() as connection:
+        for statement in statements:
+            await connection.execute(text(statement))
+
+
+async def distribute_at_url(url: str) -> None:
+    async with open_engine_of_own_process(url) as engine, engine.begin() as connection:
+        await distribute_tables(connection)
+
+
+async def explain_at_url(url: str) -> list[StatementPlan]:
+    async with open_engine_of_own_process(url) as engine, engine.connect() as connection:
+        return await explain_sql_constants(connection)
+
+
+def print_placement() -> None:
+    placement = placement_of_tables()
+    for title, names in (
+        ("By campaign", placement.by_campaign),
+        ("On every server", placement.on_every_server),
+        ("On the coordinator", placement.on_coordinator),
+        ("Foreign keys that only Easel keeps", placement.unchecked_foreign_keys),
+    ):
+        click.echo("\n".join(wrap_text_into_lines(f"{title}: {', '.join(names)}.", terminal_width(), indent="  ")))
+
+
+def print_statements_across_servers(plans: list[StatementPlan]) -> None:
+    """Print which statements run on several servers at a time, and which Citus refuses."""
+    of_several = [plan for plan in plans if plan.tasks > 1]
+    refused = [plan for plan in plans if plan.problem]
+    click.echo(f"{pluralize(len(plans), 'statement')} checked.")
+    for title, listed in (("Across servers", of_several), ("Refused by Citus", refused)):
+        own = sum(plan.name.startswith(ROOMS_OF_ONE_CAMPAIGN) for plan in listed)
+        click.echo(f"{title}: {len(listed)}, of these {own} of annotators' requests and exports.")
+        for plan in listed:
+            click.echo(f"  {plan.name}{plan.problem and ': ' + plan.problem.splitlines()[0]}")
