@@ -38,7 +38,7 @@ from app.annotation.hits.visit_requests import VisitRequest, VisitServer
 from app.annotation.hits.withdrawal_code import WithdrawalCodes
 from app.annotation.onboarding import api as visit_api
 from app.annotation.onboarding import pages as visit
-from app.annotation.platforms.approvals import list_platforms_to_approve
+from app.annotation.platforms.approvals import list_arrival_platforms_that_take_approvals
 from app.annotation.platforms.assignments import WorkerTokens
 from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, platforms_with_pages
 from app.annotation.platforms.visit_limit import VisitLimiter
@@ -183,7 +183,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.retention = RetentionWork(state.database, dependencies.get_now, settings.retention_days)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSecondsCache()
-    state.list_platforms_to_approve = list_platforms_to_approve
+    state.list_platforms_to_approve = list_arrival_platforms_that_take_approvals
     state.campaign_monitor = CampaignMonitor(state.database, dependencies.get_now, monitor.CAMPAIGN_SCANS)
     state.rehearsals = RehearsalCrowds(state.database, dependencies.utc_now, state.campaign_monitor.request_scan)
     state.upload_slots = UploadSlots()

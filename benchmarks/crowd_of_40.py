@@ -231,7 +231,7 @@ async def exclude_held_annotators(engine: AsyncEngine, campaign: Any) -> None:
     async with engine.begin() as connection:
         for row in (await connection.execute(FIND_HELD_ANNOTATORS, {"campaign": campaign.id})).all():
             await decisions.exclude_annotator(connection, campaign, row.id, reason="held by a rule", now=START)
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=START)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=START)
 
 
 async def correlation_with_truth(engine: AsyncEngine, campaign: Any, true_values: dict[str, float]) -> float:

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import text
 
-from app.record.revisions import block_writers_until_transaction_ends, rebuild_present_revision
+from app.record.revisions import block_writers_until_transaction_ends, switch_to_new_revision_from_same_answers
 from benchmarks.large import ApiClient, create_campaign_without_end
 from benchmarks.serving import (
     HIT_FIELD,
@@ -197,7 +197,7 @@ async def store_answers_of_others(url: str, slug: str, answers: int, items: int)
                 INSERT_OTHER_RESPONSES,
             ):
                 await connection.execute(statement, parameters)
-            await rebuild_present_revision(connection, campaign)
+            await switch_to_new_revision_from_same_answers(connection, campaign)
         async with engine.connect() as connection:
             await (await connection.execution_options(isolation_level="AUTOCOMMIT")).execute(text("VACUUM ANALYZE"))
             return list((await connection.execute(FIND_OTHER_PSEUDONYMS, {"slug": slug})).scalars())

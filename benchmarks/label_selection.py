@@ -77,7 +77,7 @@ def correct_shares_by_budget(
         changed_state = states[item, :, None]
         index.update([item], LAW.family.score(*changed_state), LAW.family.variance(*changed_state), [judgments[item]])
         if label_options:
-            index.update_labels([item], states[[item]])  # type: ignore[attr-defined]  # such a rule's index has it
+            index.update_label_posteriors([item], states[[item]])  # type: ignore[attr-defined]  # such a rule's index has it
         if (label_number + 1) % ITEMS == 0 and (label_number + 1) // ITEMS in LABELS_PER_ITEM_BUDGETS:
             shares.append(share_of_correct_labels(states, true_classes))
     return shares

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.designs.registry import DEFAULT_DESIGN, DESIGNS, default_design
+from app.designs.registry import DEFAULT_DESIGN, DESIGNS, cached_design_with_default_settings
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.inputs import NO_SECONDS, RuleInputs, build_behaviours_by_annotator
 from app.quality.rules.pooled_signs import PooledSigns
@@ -46,7 +46,7 @@ def simulate_study(habits: list[Habits], hits: int, rng: np.random.Generator) ->
     names = ("seq", "annotator", "item", "value")
     columns = dict(zip(names, np.array(rows).T, strict=True))
     behaviours = build_behaviours_by_annotator(
-        default_design(DESIGNS[DEFAULT_DESIGN]), RuleInputs(columns, NO_SECONDS, {})
+        cached_design_with_default_settings(DESIGNS[DEFAULT_DESIGN]), RuleInputs(columns, NO_SECONDS, {})
     )
     return [add_pace_and_gold(behaviour, hits, rng) for behaviour in behaviours.values()]
 

@@ -182,7 +182,7 @@ async def test_decisions_about_its_answers_are_followed(engine):
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", first, reason="", actor="ada", now=NOW
         )
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 3
     assert await verified(engine, campaign.slug) == replay.Verification(1, 6, 0, [])
 

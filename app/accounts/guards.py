@@ -37,7 +37,7 @@ from app.http.dependencies import (
     is_script_request,
     openapi_description_of_refusals,
     request_base_url,
-    require_current_primary_of_request,
+    require_database_is_current_primary,
 )
 
 RESEARCHER_HOME = "/admin"
@@ -91,7 +91,7 @@ async def require_route_access_and_return_session(request: Request, database: Da
             )
     if session is None:
         if session_secret_or_empty(request):
-            await require_current_primary_of_request(request)  # an outdated one does not know a new login
+            await require_database_is_current_primary(request)  # an outdated one does not know a new login
         raise login_redirect_or_401_error(request)
     CURRENT_ACTOR.set(Actor(session.name, "page", session.user_id or None))
     require_access_to_route(request, session.access)

@@ -185,7 +185,7 @@ class AgreementData:
     n_choices: int = 0
     is_of_fixed_set: Mask | None = None
 
-    def restrict_to_fixed_set(self, answers: Answers) -> "AgreementData":
+    def data_restricted_to_fixed_set(self, answers: Answers) -> "AgreementData":
         """Return the judgments of the fixed set alone."""
         kept = np.isin(self.units, answers.fixed_items) if self.is_of_fixed_set is None else self.is_of_fixed_set
         return replace(
@@ -216,7 +216,7 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
     if answers.fixed_items:
         measures_of_fixed_set = [*map(measure_of_fixed_set, filter(can_be_about_fixed_set, measures))]
         measures = [*measures, *measures_of_fixed_set]
-        data += [data_by_kind[measure.reads].restrict_to_fixed_set(answers) for measure in measures_of_fixed_set]
+        data += [data_by_kind[measure.reads].data_restricted_to_fixed_set(answers) for measure in measures_of_fixed_set]
     results = [
         estimate_agreement_or_inestimable(measure, compared, answers)
         for measure, compared in zip(measures, data, strict=True)

@@ -69,7 +69,9 @@ def calibrated_columns_by_name_in_unit(unit: Unit, intervals: ModeratedMeans) ->
     """Return `CALIBRATED_COLUMNS` by name in a unit, without those that the unit does not have."""
     mean, error, *ends = mean_error_and_interval_columns(intervals)
     columns_by_name = {unit.mean_column: unit.shares_to_unit_values(mean)}
-    columns_by_name |= {CALIBRATED_COLUMNS[1]: unit.shares_to_unit_values(error)} if unit.has_standard_errors else {}
+    columns_by_name |= (
+        {CALIBRATED_COLUMNS[1]: unit.shares_to_unit_values(error)} if unit.can_express_standard_errors else {}
+    )
     return columns_by_name | dict(zip(CALIBRATED_COLUMNS[2:], map(unit.shares_to_unit_values, ends), strict=True))
 
 
@@ -133,7 +135,8 @@ FIND_POSTERIOR_SCORES = f"""
     SELECT CASE WHEN $3::int = 0 THEN p.score ELSE (
                SELECT o.score FROM posteriors o WHERE o.campaign_id = $1 AND o.revision = p.revision
                AND o.criterion = $3 AND o.subject = p.subject
-           ) END AS score, CASE WHEN {is_judgeable_sql("p", unjudged_limit="$2::int")} AND NOT {is_retired_sql("$1")}
+           ) END AS score, CASE WHEN {is_judgeable_sql("p", unjudged_limit_sql="$2::int")} AND NOT
+           {is_retired_sql("$1")}
                          THEN 1 ELSE 0 END AS in_pool
     FROM posteriors p WHERE {present_posteriors_condition_sql("$1")} ORDER BY p.subject
 """

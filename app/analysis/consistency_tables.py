@@ -91,7 +91,7 @@ def inestimable_row_and_no_notes(
     return [(name, title, None, 0, unit_noun, str(reason))], ()
 
 
-def transitivity_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
+def pooled_transitivity_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
     """Return kappa over all annotators' triads."""
     name, title = "transitivity", "Transitivity kappa"
     try:
@@ -200,7 +200,7 @@ def fit_preference_scale(answers: Answers) -> AbsoluteScores:
 
 
 CONSISTENCY_PARTS: tuple[tuple[JudgmentKind, ConsistencyPart], ...] = (
-    ("order", transitivity_rows_and_notes),
+    ("order", pooled_transitivity_rows_and_notes),
     ("points", repeated_score_rows_and_notes),
     ("order", repeated_pair_rows_and_notes),
     ("order", preference_scale_row_and_notes),

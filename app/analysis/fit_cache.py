@@ -236,7 +236,7 @@ class FitCache:
         async with self.fit_lock:
             if result_key not in campaign_fits.results:
                 campaign_fits.results[result_key] = await run_in_daemon_thread(
-                    partial(fit_or_inestimable, fit, campaign_fits.answers), "fit"
+                    partial(fit_or_return_inestimable, fit, campaign_fits.answers), "fit"
                 )
 
 
@@ -252,7 +252,7 @@ def score_function_of_method_or_refuse(method_name: str) -> Callable[[Answers], 
     )
 
 
-def fit_or_inestimable(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inestimable:
+def fit_or_return_inestimable(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inestimable:
     try:
         return fit(answers)
     except Inestimable as reason:

@@ -171,7 +171,7 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
     baseline_number = (
         int(system[always_shown[0]])
         if always_shown
-        else baseline_number_by_name_or_most_compared(systems, baseline, comparisons.first, comparisons.second)
+        else number_of_named_or_most_compared_baseline(systems, baseline, comparisons.first, comparisons.second)
     )
     baseline_rows, compared_system, outcomes = judgments_that_include_baseline(
         baseline_number, comparisons.first, comparisons.second, comparisons.outcomes
@@ -292,7 +292,7 @@ def distinct_names_and_index_or_minus_one(names: Sequence[str | None]) -> tuple[
     return distinct, np.array([-1 if name is None else number[name] for name in names], np.intp)
 
 
-def baseline_number_by_name_or_most_compared(
+def number_of_named_or_most_compared_baseline(
     systems: list[str], baseline_name: str | None, first_systems: Integers, second_systems: Integers
 ) -> int:
     """Return the number of the named system, else of the one with most comparisons; ties go to the first name."""

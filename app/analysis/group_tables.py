@@ -16,7 +16,7 @@ from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, columns_to_cell_rows, to_cells
 from app.analysis.scores import refuse_without_answers
-from app.analysis.subgroups import answers_of_group_or_refuse, profile_groups_by_frequency
+from app.analysis.subgroups import answers_of_group_or_refuse, list_profile_groups_most_frequent_first
 from app.errors import shorten_echo
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
@@ -76,7 +76,7 @@ def profile_groups_with_sizes(answers: Answers) -> list[tuple[str, str, int]]:
 
     """
     refuse_without_answers(answers)
-    groups = profile_groups_by_frequency(answers.profile_answers)
+    groups = list_profile_groups_most_frequent_first(answers.profile_answers)
     if not groups:
         raise Inestimable("No annotator has answered a profile question.", code="no_groups")
     return groups

@@ -234,7 +234,9 @@ def draw_scatter_of_two_methods(answers: Answers, first_method: MethodSide, seco
             )
             for i in scored_items.tolist()
         ]
-        return scatter_with_readout(Scatter(title, first_method.axis, second_method.axis, dots, has_diagonal=level))
+        return scatter_with_sentence_on_dots_and_lines(
+            Scatter(title, first_method.axis, second_method.axis, dots, has_diagonal=level)
+        )
     square_counts = squares_shaded_by_dot_count(
         first_method.axis,
         second_method.axis,
@@ -247,7 +249,7 @@ def draw_scatter_of_two_methods(answers: Answers, first_method: MethodSide, seco
     )
 
 
-def scatter_with_readout(picture: Scatter) -> Scatter:
+def scatter_with_sentence_on_dots_and_lines(picture: Scatter) -> Scatter:
     """Add a sentence on what dots and lines are."""
     lines = "; thin lines are 95 % intervals, some beyond the frame" * picture.has_intervals
     level = "; on the dotted line both scores are the same" * picture.has_diagonal
@@ -276,8 +278,8 @@ def item_score_dot(
 MAX_DOT_TEXT_CHARACTERS = 60  # letters of an item's text next to a dot
 
 
-def shorten_dot_text(words: str) -> str:
-    return words if len(words) <= MAX_DOT_TEXT_CHARACTERS else words[: MAX_DOT_TEXT_CHARACTERS - 1] + "…"
+def shorten_dot_text(full_text: str) -> str:
+    return full_text if len(full_text) <= MAX_DOT_TEXT_CHARACTERS else full_text[: MAX_DOT_TEXT_CHARACTERS - 1] + "…"
 
 
 def item_score_mark(side: MethodSide, item_number: int) -> ScoreMark:

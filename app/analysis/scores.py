@@ -73,10 +73,12 @@ def median_scores(answers: Answers) -> Scores:
     )
     columns = (medians.median, medians.low, medians.high, medians.standard_error)
     points, low, high, error = (values * (MAX_POINTS / last) for values in columns)
-    return Scores(points, medians.mean.estimable, low, high, error, (*median_notes(answers), *medians.mean.notes))
+    return Scores(
+        points, medians.mean.estimable, low, high, error, (*notes_on_display_of_medians(answers), *medians.mean.notes)
+    )
 
 
-def median_notes(answers: Answers) -> tuple[Note, ...]:
+def notes_on_display_of_medians(answers: Answers) -> tuple[Note, ...]:
     """Return notes on how a median represents the answers."""
     if has_class_labels(answers):
         first, *_, last = answers.classes

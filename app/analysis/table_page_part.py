@@ -201,7 +201,7 @@ def build_table_part(name: str, method: TableMethod, table: ResultTable, view: A
     dot_plot = dot_plot_of_table_or_none(method.dot_plot, table)
     counts_by_column = constant_count_texts(table)
     omitted_columns = (
-        column_names_shown_elsewhere(table)
+        names_of_columns_without_own_cell(table)
         | set(counts_by_column)
         | (names_of_figure_columns_without_figures(table) - {dot_plot.name if dot_plot else ""})
     )
@@ -246,7 +246,7 @@ def group_names_of_first_rows(groups: Sequence[Cell]) -> list[str]:
     return [str(group) if group and group != before else "" for before, group in pairwise([None, *groups])]
 
 
-def column_names_shown_elsewhere(table: ResultTable) -> set[str]:
+def names_of_columns_without_own_cell(table: ResultTable) -> set[str]:
     """Return columns that the page shows elsewhere in the row: ends of intervals and sentences."""
     names = {column.name for column in table.columns}
     for_programs = {name for name, beside in PROGRAM_COLUMNS.items() if beside in names}

@@ -96,11 +96,11 @@ async def server_stopping_check_result() -> CheckResult:
     return CheckResult(ok=False, detail="The server stops.") if PROCESS_IS_ENDING.is_set() else CheckResult(ok=True)
 
 
-def build_readiness_report_body(results: dict[str, CheckResult], failed: list[str]) -> dict[str, Any]:
+def build_readiness_report_body(results: dict[str, CheckResult], failed_names: list[str]) -> dict[str, Any]:
     """Return the body of `/ready`: the state, each check, and the error of a process that is not ready."""
     checks = {name: {"ok": result.ok, "detail": result.detail} for name, result in results.items()}
-    if not failed:
+    if not failed_names:
         return {"status": "ready", "checks": checks}
-    message = " ".join(f"{name}: {results[name].detail}" for name in failed)
-    error = {"code": "not_ready", "message": message, "details": {"failed": failed}}
+    message = " ".join(f"{name}: {results[name].detail}" for name in failed_names)
+    error = {"code": "not_ready", "message": message, "details": {"failed": failed_names}}
     return {"status": "not_ready", "checks": checks, "error": error}

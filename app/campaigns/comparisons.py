@@ -98,7 +98,7 @@ def judgments_per_item_for_comparisons_or_refuse(unit: ComparisonUnit, compariso
     return unit.judgments_needed_for_comparisons(comparison_count)
 
 
-def sections_asking_for_comparisons(
+def sections_with_comparisons_in_place_of_judgments(
     sections: Sequence[FormSection], unit: ComparisonUnit, values: Mapping[str, str], errors: Mapping[str, str]
 ) -> list[FormSection]:
     """Return the sections with the comparisons in place of the judgments per item."""

@@ -73,7 +73,7 @@ def problem_by_setting_of_conditions(settings: SettingsOfAskedItems, design: Des
         "block_order": (
             "answers compare the items of a task, and with blocks no task would compare items of two conditions: "
             "choose none, or the design “Pairwise against a baseline”, whose tasks all show the baseline"
-            if has_blocks and can_only_compare(settings, design) and not design.always_shown
+            if has_blocks and do_scores_follow_only_from_comparisons(settings, design) and not design.always_shown
             else ""
         ),
         "tasks_per_block": (
@@ -90,7 +90,7 @@ def problem_by_setting_of_conditions(settings: SettingsOfAskedItems, design: Des
     }
 
 
-def can_only_compare(settings: SettingsOfAskedItems, design: Design) -> bool:
+def do_scores_follow_only_from_comparisons(settings: SettingsOfAskedItems, design: Design) -> bool:
     """Return whether scores follow from comparisons within tasks alone, because of the design or the update law."""
     return design.fewest_items > 1 or ONLINE_LAWS[settings.update_law].reads == "order"
 

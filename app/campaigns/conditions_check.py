@@ -75,7 +75,9 @@ async def refuse_unfit_conditions_and_contents(connection: AsyncConnection, camp
     refuse_blocks_without_tasks(campaign, conditions)
 
 
-async def refuse_added_items_outside_square(connection: AsyncConnection, campaign: Campaign, first_number: int) -> None:
+async def refuse_added_items_that_break_conditions(
+    connection: AsyncConnection, campaign: Campaign, first_number: int
+) -> None:
     """Refuse items, from the first number on, that would change the square of a launched campaign.
 
     More items leave no block with fewer, so the tasks of blocks are not checked again.
@@ -210,7 +212,7 @@ def refuse_blocks_without_tasks(campaign: Campaign, conditions: ItemConditions) 
     square, has_blocks = conditions.square, campaign.block_order != "none"
     needed = campaign.items_per_hit - len(campaign.design.always_shown)
     for row in range(square.n if square.has_contents else 1):
-        shown = conditions.condition[conditions.mask_of_list(row)]
+        shown = conditions.condition[conditions.mask_of_items_seen_by_row(row)]
         counts = np.bincount(shown, minlength=square.n) if has_blocks else np.array([len(shown)])
         if counts.min() < needed:
             where = (
@@ -225,7 +227,7 @@ def refuse_blocks_without_tasks(campaign: Campaign, conditions: ItemConditions) 
                 setting="items_per_hit",
             )
     if has_blocks:
-        refuse_limit_before_last_block(campaign, square.n, campaign.hits_per_annotator)
+        refuse_task_limit_that_cuts_off_blocks(campaign, square.n, campaign.hits_per_annotator)
         refuse_blocks_without_items_for_all_tasks(campaign, conditions)
 
 
@@ -261,7 +263,7 @@ def smallest_block_if_too_short_or_none(campaign: Campaign, conditions: ItemCond
         return None
     counts = np.stack(
         [
-            np.bincount(conditions.condition[conditions.mask_of_list(row)], minlength=square.n)
+            np.bincount(conditions.condition[conditions.mask_of_items_seen_by_row(row)], minlength=square.n)
             for row in range(square.n if square.has_contents else 1)
         ]
     )
@@ -298,7 +300,7 @@ async def load_note_on_blocks_or_empty(
     return f"{short.sentence} It ends after {pluralize(short.possible_tasks, 'task')}." if short else ""
 
 
-def refuse_limit_before_last_block(campaign: Campaign, condition_count: int, limit: float | None) -> None:
+def refuse_task_limit_that_cuts_off_blocks(campaign: Campaign, condition_count: int, limit: float | None) -> None:
     """Raise `Conflict` (`too_few_tasks_for_blocks`) if a limit of tasks per annotator cuts a block off."""
     needed = condition_count * (campaign.tasks_per_block or 1)
     if limit is not None and limit < needed:
@@ -340,4 +342,4 @@ async def refuse_limit_that_moves_blocks(
             setting="hits_per_annotator",
         )
     key = {"campaign": campaign.id, "condition": campaign.condition_column}
-    refuse_limit_before_last_block(campaign, await connection.scalar(COUNT_CONDITIONS, key) or 0, new_limit)
+    refuse_task_limit_that_cuts_off_blocks(campaign, await connection.scalar(COUNT_CONDITIONS, key) or 0, new_limit)

@@ -58,7 +58,7 @@ class AskingSettings(SettingsOfAskedItems, Protocol):
     items_per_hit: int | None
 
 
-def problem_by_setting_of_who_judges(settings: AskingSettings, design: Design) -> dict[str, str]:
+def problem_or_empty_by_setting_of_who_judges(settings: AskingSettings, design: Design) -> dict[str, str]:
     """Return by setting why the campaign cannot ask some items of everyone, or of some people only; empty if it can."""
     is_scheduled = settings.assigned_column is not None and settings.selection == "iterations"
     return {

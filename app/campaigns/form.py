@@ -172,7 +172,7 @@ def build_form_sections(
     ]
 
 
-def sections_with_no_effect_reasons(
+def sections_with_no_effect_reasons_as_hints(
     sections: Sequence[FormSection], no_effect_reason_by_field: Mapping[str, str]
 ) -> list[FormSection]:
     """Return the sections with the reasons why settings have no effect in place of the hints at their fields."""
@@ -374,11 +374,11 @@ def space_separated_laws_reading_setting(setting_name: str) -> str:
 
 def json_schema_of_settings(settings: type[BaseModel]) -> Mapping[str, Any]:
     """Return the JSON schema of a class of settings, which names what is registered."""
-    return json_schema_with_registered_names(settings, (*DESIGNS, *ONLINE_LAWS, *SELECTION_RULES, *CONTENT_KINDS))
+    return cached_json_schema_of_settings(settings, (*DESIGNS, *ONLINE_LAWS, *SELECTION_RULES, *CONTENT_KINDS))
 
 
 @cache
-def json_schema_with_registered_names(settings: type[BaseModel], names: tuple[str, ...]) -> Mapping[str, Any]:  # noqa: ARG001  (they are in it)
+def cached_json_schema_of_settings(settings: type[BaseModel], names: tuple[str, ...]) -> Mapping[str, Any]:  # noqa: ARG001  (they are in it)
     """Return the JSON schema, made once: that takes longer than all else of a page with these settings."""
     return settings.model_json_schema()
 

@@ -45,7 +45,7 @@ class Hint:
     is_visible_initially: bool = True
 
 
-def reason_rule_is_offered(rule_name: str) -> str:
+def sentence_on_why_rule_suits_goal(rule_name: str) -> str:
     """Return a sentence on why a selection rule suits the campaign's goal."""
     purpose = "orders compared items best" if rule_name == "pairs" else "suits this goal"
     return (
@@ -94,7 +94,7 @@ def advice_to_use_better_rule_or_empty(campaign: Campaign) -> str:
     fixed_sentence = " The rule can’t be changed after launch; copy the campaign to use another one."
     return (
         f"This campaign uses the rule “{campaign.rule_name}”. "
-        f"{reason_rule_is_offered(rule)}{fixed_sentence * (campaign.status != 'draft')}"
+        f"{sentence_on_why_rule_suits_goal(rule)}{fixed_sentence * (campaign.status != 'draft')}"
     )
 
 
@@ -128,7 +128,7 @@ def hints_for_setting(setting_name: str, values: Mapping[str, str]) -> list[Hint
     design, law = values.get("design", USUAL_DESIGN), name_of_chosen_or_default_law(values)
     hints = []
     if setting_name == "checks_percent":
-        hints = [Hint(checks_hint_or_empty(values))]
+        hints = [Hint(needed_gold_and_attention_items_hint_or_empty(values))]
     elif setting_name == "form_origins":
         hints = [Hint(form_origins_hint_or_empty(values))]
     elif setting_name in DESIGN_HINT_BY_SETTING:
@@ -150,7 +150,7 @@ def hints_for_setting(setting_name: str, values: Mapping[str, str]) -> list[Hint
     return [hint for hint in hints if hint.text]
 
 
-def checks_hint_or_empty(values: Mapping[str, str]) -> str:
+def needed_gold_and_attention_items_hint_or_empty(values: Mapping[str, str]) -> str:
     """Return a hint on how many gold and attention items the quality rules need, or an empty text if a field is
     invalid.
     """

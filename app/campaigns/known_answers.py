@@ -114,7 +114,7 @@ class KnownAnswers:
         )
 
 
-async def load_known_answers_offers(connection: AsyncConnection, campaign: Campaign) -> list[KnownAnswers]:
+async def load_known_answers_of_usual_columns(connection: AsyncConnection, campaign: Campaign) -> list[KnownAnswers]:
     """Return the known answers in each column with one of the usual names; none if the campaign cannot have checks, or
     asks about several criteria.
     """
@@ -140,7 +140,7 @@ async def load_known_answers(connection: AsyncConnection, campaign: Campaign, co
     parameters = {"campaign": campaign.id, "column": column, "read": ITEMS_READ_FOR_KNOWN_ANSWERS}
     rows = (await connection.execute(LIST_KNOWN_VALUES, parameters)).all()
     design = campaign.design
-    ranks = [known_answer_rank_or_none(design, row.cell) for row in rows]
+    ranks = [known_answer_sort_key_or_none(design, row.cell) for row in rows]
     impossible = [row.cell for row, rank in zip(rows, ranks, strict=True) if rank is None]
     answers = [
         KnownAnswer(row.external_id, row.cell.strip(), rank)
@@ -148,11 +148,11 @@ async def load_known_answers(connection: AsyncConnection, campaign: Campaign, co
         if rank is not None
     ]
     answers.sort(key=lambda answer: answer.rank)
-    suspicion = other_scale_suspicion_or_empty(design, column, answers)
+    suspicion = shares_instead_of_points_warning_or_empty(design, column, answers)
     return KnownAnswers(column, answers, impossible[0] if impossible else "", len(impossible), suspicion)
 
 
-def known_answer_rank_or_none(design: Design, cell: str) -> float | None:
+def known_answer_sort_key_or_none(design: Design, cell: str) -> float | None:
     """Return a number that sorts a known answer among the others; None if the design does not have this answer."""
     if design.value_kind == "order":
         return parse_finite_number_or_none(cell)
@@ -170,7 +170,7 @@ def first_expected_class_number(design: Design, expected: ExpectedAnswer) -> flo
     return float(design.classes.index(expected.labels[0]))
 
 
-def other_scale_suspicion_or_empty(design: Design, column: str, answers: Sequence[KnownAnswer]) -> str:
+def shares_instead_of_points_warning_or_empty(design: Design, column: str, answers: Sequence[KnownAnswer]) -> str:
     """Return why known scores seem to be shares from 0 to 1 instead of points, as a sentence; empty if they do not."""
     if design.value_kind != "points" or not answers or answers[-1].rank > 1 or answers[0].rank == answers[-1].rank:
         return ""

@@ -88,7 +88,7 @@ class NeedForm:
         goals = need.possible_goals(self.settings)
         has_no_goal = goals == (NO_GOAL,)
         numbers = [name for name in need.numbers if not (has_no_goal and name.startswith(GOAL_SETTING))]
-        fields = self.build_fields(need.name, numbers)
+        fields = self.build_need_setting_fields(need.name, numbers)
         is_folded = len(need.goals) > 1
         if is_folded:
             titles: dict[str, str] = {goal: GOAL_TITLES[goal] for goal in goals}
@@ -113,10 +113,10 @@ class NeedForm:
             title=CUSTOM_NEED_TEXT.title,
             summary=CUSTOM_NEED_TEXT.summary,
             is_chosen=self.chosen_need_name == CUSTOM_NEED,
-            fields=self.build_fields(CUSTOM_NEED, CUSTOM_NUMBERS),
+            fields=self.build_need_setting_fields(CUSTOM_NEED, CUSTOM_NUMBERS),
         )
 
-    def build_fields(self, need_name: str, setting_names: Sequence[str]) -> list[FormField]:
+    def build_need_setting_fields(self, need_name: str, setting_names: Sequence[str]) -> list[FormField]:
         """Return the fields of a need's settings, with what was entered or else what is stored."""
         properties = json_schema_of_settings(CampaignSettings)["properties"]
         stored_values = self.settings.model_dump(include={*setting_names})

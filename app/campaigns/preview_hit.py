@@ -74,7 +74,7 @@ async def preview_hit_of_random_items(
     No item comes in two HITs until all of them have been shown, as for an annotator.
     """
     if campaign.segment_count:
-        return await preview_hit_of_random_outputs(connection, campaign, preview_number)
+        return await preview_hit_of_outputs_for_random_segment(connection, campaign, preview_number)
     always_shown = [
         *(await load_item_number_by_external_id(connection, campaign.id, campaign.design.always_shown)).values()
     ]
@@ -93,7 +93,7 @@ async def preview_hit_of_random_items(
     )
 
 
-async def preview_hit_of_random_outputs(
+async def preview_hit_of_outputs_for_random_segment(
     connection: AsyncConnection, campaign: CampaignOnPage, preview_number: int
 ) -> PreviewHit:
     """Return a HIT of distinct outputs of random systems for a random segment. Placeholders fill up missing outputs.

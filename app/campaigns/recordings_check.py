@@ -37,18 +37,18 @@ async def load_recording_notes(connection: AsyncConnection, campaign: Campaign) 
     switches = campaign.switch_sounds != "none"
     if not switches and campaign.must_play != "end":
         return []
-    recordings, link_count = await load_recordings_by_segment_and_link_count(connection, campaign)
+    recordings, link_count = await load_recordings_of_segments_and_link_count(connection, campaign)
     names = dict.fromkeys(name for group in recordings.values() for name in group)
     if not names and not link_count:
         return []
     seconds_by_name = await load_seconds_by_recording(connection, campaign.id, names)
     return [
         *iterate_notes_on_recordings_of_unknown_length(names, link_count, seconds_by_name),
-        *(iterate_notes_on_switching(campaign, recordings, seconds_by_name) if switches else ()),
+        *(iterate_notes_on_gaps_when_switching_recordings(campaign, recordings, seconds_by_name) if switches else ()),
     ]
 
 
-async def load_recordings_by_segment_and_link_count(
+async def load_recordings_of_segments_and_link_count(
     connection: AsyncConnection, campaign: Campaign
 ) -> tuple[RecordingsOfSegments, int]:
     """Return the uploaded recordings that items show, and the number of those on other servers."""
@@ -89,7 +89,7 @@ def iterate_notes_on_recordings_of_unknown_length(
         yield f"Only the first {MAX_MEASURED_FILES:,} of {len(names):,} recordings were measured."
 
 
-def iterate_notes_on_switching(
+def iterate_notes_on_gaps_when_switching_recordings(
     campaign: Campaign, recordings: RecordingsOfSegments, seconds_by_name: Mapping[str, float | None]
 ) -> Iterator[str]:
     """Yield sentences on recordings between which people cannot switch without a gap."""

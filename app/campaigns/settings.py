@@ -18,7 +18,7 @@ from app.annotation.onboarding.practice_sets import PracticeFormat, parse_practi
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import CrowdSettings
 from app.annotation.platforms.study_settings import StudySettings
-from app.campaigns.fixed_set import WhoJudgesSettings, problem_by_setting_of_who_judges
+from app.campaigns.fixed_set import WhoJudgesSettings, problem_or_empty_by_setting_of_who_judges
 from app.campaigns.question_settings import QuestionSettings
 from app.campaigns.setting_types import (
     ColumnName,
@@ -379,7 +379,7 @@ class CampaignSettings(
         return make_design(self.design, self.design_settings)
 
     @property
-    def practice_format(self) -> PracticeFormat:
+    def settings_that_practice_tables_depend_on(self) -> PracticeFormat:
         """Return the settings that the tables of training and qualification depend on."""
         designs = [
             (one["name"], make_design_of_criterion(self.design, self.design_settings, one)) for one in self.criteria
@@ -391,7 +391,7 @@ class CampaignSettings(
         """Check that tables of training and qualification fit the design."""
         for name, table in (("training", self.training), ("qualification", self.qualification)):
             try:
-                sets = parse_practice_sets(table, self.practice_format)
+                sets = parse_practice_sets(table, self.settings_that_practice_tables_depend_on)
             except Invalid as refusal:
                 raise PydanticCustomError(
                     JOINT_ERROR_TYPE, "{words}", {"words": refusal.message, "field": name}
@@ -406,7 +406,7 @@ class CampaignSettings(
         """Check that a goal is about places on one scale, and that the fixed set and conditions can be asked about."""
         design, lacks_one = self.design_with_settings, do_all_criteria_decide(self.criteria, self.asked_by)
         goal_problem = reason_goal_is_refused_or_empty(self, design, lacks_deciding_criterion=lacks_one)
-        problems = {"goal": goal_problem, **problem_by_setting_of_who_judges(self, design)}
+        problems = {"goal": goal_problem, **problem_or_empty_by_setting_of_who_judges(self, design)}
         for field, problem in problems.items():
             if problem:
                 raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": problem, "field": field})

@@ -9,11 +9,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.panel_presets import PANEL_PRESETS
 from app.campaigns import form, form_input, form_sections, form_values, setup_rail, step_input, step_report
-from app.campaigns.comparisons import ComparisonUnit, sections_asking_for_comparisons
+from app.campaigns.comparisons import ComparisonUnit, sections_with_comparisons_in_place_of_judgments
 from app.campaigns.conditions_check import load_note_on_blocks_or_empty
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
 from app.campaigns.item_list import count_checks_by_kind
-from app.campaigns.known_answers import load_known_answers_offers
+from app.campaigns.known_answers import load_known_answers_of_usual_columns
 from app.campaigns.need_cards import CUSTOM_NEED_TEXT, NeedForm
 from app.campaigns.needs import NEED_BY_NAME, form_values_of_chosen_need_or_refuse, name_of_need_of_settings
 from app.campaigns.open_link import platform_beside_open_link_or_none
@@ -111,9 +111,13 @@ class StepPage:
         minimums = form.setting_minimums_by_name_after_launch(self.campaign) if self.campaign and self.launched else {}
         sections = form.build_form_sections(self.values, self.errors, minimums)
         if self.campaign:
-            sections = form.sections_with_no_effect_reasons(sections, no_goal_or_checks_reason_by_field(self.campaign))
+            sections = form.sections_with_no_effect_reasons_as_hints(
+                sections, no_goal_or_checks_reason_by_field(self.campaign)
+            )
         if self.comparison_unit and not self.launched:
-            return sections_asking_for_comparisons(sections, self.comparison_unit, self.values, self.errors)
+            return sections_with_comparisons_in_place_of_judgments(
+                sections, self.comparison_unit, self.values, self.errors
+            )
         return sections
 
     @cached_property
@@ -207,7 +211,7 @@ def expected_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[
             "hint": "1 for the best" if design.value_kind == "order" else "",
             "default_tolerance": default_tolerance_cell_or_empty(design),
         }
-        for name, design in settings.practice_format.designs
+        for name, design in settings.settings_that_practice_tables_depend_on.designs
     ]
 
 
@@ -231,6 +235,6 @@ async def load_item_notes_context(
     elif not reason_hits_cannot_show_checks_or_empty(campaign):
         context |= {
             "check_summary": sentences_on_check_counts_and_failures_needed(campaign, campaign.item_count, check_counts),
-            "known_answers": await load_known_answers_offers(connection, campaign),
+            "known_answers": await load_known_answers_of_usual_columns(connection, campaign),
         }
     return context

@@ -51,7 +51,7 @@ class PeopleNeeded:
         if not limit or not judgments:
             return None
         judgments_per_person = limit * average_judgments_per_task(campaign, *counts_of_items_and_checks(campaign))
-        no_repeats, items = not campaign.repeat_items and not campaign.segment_count, count_drawn_items(campaign)
+        no_repeats, items = not campaign.repeat_items and not campaign.segment_count, count_drawable_items(campaign)
         if no_repeats:
             judgments_per_person = min(judgments_per_person, items)
         at_least = at_most = round_up_quotient(judgments, judgments_per_person)
@@ -165,10 +165,10 @@ def average_judgments_per_task(campaign: Campaign, item_count: int, check_count:
 
 def count_planned_judgments(campaign: CountedCampaign) -> int:
     """Return how many judgments give each item that can be drawn all judgments wanted."""
-    return count_drawn_items(campaign) * campaign.judgments_per_item
+    return count_drawable_items(campaign) * campaign.judgments_per_item
 
 
-def count_drawn_items(campaign: CountedCampaign) -> int:
+def count_drawable_items(campaign: CountedCampaign) -> int:
     """Return how many items are drawn for tasks: all but the retired ones and those that every task shows."""
     return max(0, campaign.item_count - campaign.retired_count - len(campaign.design.always_shown))
 

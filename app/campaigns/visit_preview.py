@@ -19,7 +19,7 @@ from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
 from app.annotation.onboarding.steps import VISIT_STEPS, has_consent_on_start_page, steps_with_own_page
 from app.annotation.platforms.platform import Platform, VisitOutcome
 from app.annotation.platforms.registry import platform_with_code_or_none, platforms_of_campaign
-from app.annotation.platforms.settings import crowd_settings_of_campaign
+from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of_campaign
 from app.campaigns.preview_hit import PreviewHit
 from app.designs.answer import Form
 from app.designs.campaign import Campaign
@@ -82,7 +82,7 @@ class VisitPreviewState(InputModel):
     forms: list[dict[str, str]] = Field(default=[])
     opened_from: str = ""
 
-    def to_token(self) -> str:
+    def to_json_token(self) -> str:
         return self.model_dump_json()
 
 
@@ -111,7 +111,7 @@ def version_of_previewed_visit(campaign: Campaign) -> int:
 
 def preview_platform_or_first(campaign: Campaign, name: str) -> Platform:
     """Return the campaign's platform of this name, by default the one that people are recruited on, else the first."""
-    crowd_settings = crowd_settings_of_campaign(campaign)
+    crowd_settings = crowd_setting_by_name_with_slug_of_campaign(campaign)
     platforms = platforms_of_campaign(crowd_settings)
     default = platform_with_code_or_none(crowd_settings) or platforms[0]
     return next((platform for platform in platforms if platform.name == name), default)
@@ -275,7 +275,7 @@ def consent_result_of_start_form_or_none(
     return step_result_of_consent_form_or_refuse(form, settings, VisitHistory(version_of_previewed_visit(campaign)))
 
 
-def form_fields_of_later_replay(form: Mapping[str, str]) -> dict[str, str]:
+def form_fields_parsed_again_later(form: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of a form that its step parses again later."""
     return {name: value for name, value in form.items() if name not in UNREPEATED_FIELDS}
 

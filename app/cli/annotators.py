@@ -17,7 +17,7 @@ from app.quality.annotator_answers import AnswerLine, load_answer_lines_of_annot
 from app.quality.annotators import AnnotatorLine, AnnotatorSort
 from app.quality.decisions import find_annotator_id_or_refuse
 from app.record.campaign import load_campaign_by_slug_or_refuse
-from app.record.revisions import revise_posteriors_if_decision_missing
+from app.record.revisions import switch_revision_if_it_misses_decisions
 
 ANNOTATOR_LIST_TITLES = ("Name", "Answers", "Counted", "Median s", "Hours", "Changes", "Standing", "Findings")
 reason_option = click.option("--reason", required=True, help=("Reason; kept with the decision and in the audit log."))
@@ -152,6 +152,6 @@ def decide_and_revise_posteriors(decide: Callable[[AsyncEngine], Awaitable[int]]
     """Apply a decision, and revise the posteriors of its campaign."""
 
     async def work(engine: AsyncEngine) -> None:
-        await revise_posteriors_if_decision_missing(engine, await decide(engine), now=current_utc_time())
+        await switch_revision_if_it_misses_decisions(engine, await decide(engine), now=current_utc_time())
 
     run_with_engine(work)

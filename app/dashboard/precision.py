@@ -108,7 +108,7 @@ def precision_after_hits(precision: Precision, hits: Sequence[AnsweredHit], *, t
     while total >= step * MAX_CURVE_POINTS:
         step, points = 2 * step, points[::2]
     begin, counted_answers, end = answers, answers, answers + len(hits)
-    answers_below_half = begin + count_hits_before_half_judged(evidence.tally, hits)
+    answers_below_half = begin + count_hits_before_half_of_items_are_judged(evidence.tally, hits)
     while answers < end:
         answers = min(end, answers + step - answers % step)
         if answers > answers_below_half or answers == end:
@@ -128,7 +128,7 @@ def precision_after_hits(precision: Precision, hits: Sequence[AnsweredHit], *, t
     return Precision(evidence, answers, step, points)
 
 
-def count_hits_before_half_judged(tally: Tally, hits: Sequence[AnsweredHit]) -> int:
+def count_hits_before_half_of_items_are_judged(tally: Tally, hits: Sequence[AnsweredHit]) -> int:
     """Return after how many of these HITs fewer than half of the items are certainly judged: the median is unknown
     there.
     """

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.campaign import is_open_sql, number_of_items_sql
+from app.database.campaign import is_item_open_sql, number_of_items_sql
 from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.record.outputs import load_segment_index
@@ -15,7 +15,9 @@ from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 LIST_UNDERJUDGED_SYSTEMS = text(f"""
     SELECT i.number, i.external_id, p.judgments FROM posteriors p
     JOIN items i ON i.campaign_id = p.campaign_id AND i.number = p.subject
-    WHERE {PRESENT_POSTERIORS_CONDITION} AND {is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")}
+    WHERE {PRESENT_POSTERIORS_CONDITION} AND {
+    is_item_open_sql("p", judgments_wanted_sql=":wanted", unjudged_limit_sql=":people")
+}
     AND i.number <> ALL(CAST(:always AS int[])) ORDER BY i.number
 """)
 

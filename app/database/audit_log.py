@@ -250,7 +250,7 @@ def format_logged_changes(line: Row[Any]) -> list[tuple[str, str | None, str | N
     ]
 
 
-def list_values_as_one_text(values: Sequence[Any]) -> str:
+def join_values_as_one_text(values: Sequence[Any]) -> str:
     """Return the values of a list as one text: sentences joined by spaces, other values by semicolons."""
     words = [str(value) for value in values]
     return (" " if all(word.endswith(".") for word in words) else "; ").join(words)
@@ -265,7 +265,7 @@ def shortened_fact_text_or_none(facts: Mapping[str, Any], name: str) -> str | No
     text = (
         "nothing"
         if value in (None, "", [], {})
-        else list_values_as_one_text(value)
+        else join_values_as_one_text(value)
         if isinstance(value, list)
         else str(value)
     )

@@ -23,15 +23,15 @@ from app.database.visit_tables import personal_links
 from app.errors import NotFound, shorten_echo
 
 
-def is_judgeable_sql(posterior: str, *, unjudged_limit: str) -> str:
+def is_judgeable_sql(posterior: str, *, unjudged_limit_sql: str) -> str:
     """Return SQL that is true if too few annotators were unable to judge the item to take it out of the pool."""
-    return f"{posterior}.unjudged < {unjudged_limit}"
+    return f"{posterior}.unjudged < {unjudged_limit_sql}"
 
 
-def is_open_sql(posterior: str, *, judgments_wanted: str, unjudged_limit: str) -> str:
+def is_item_open_sql(posterior: str, *, judgments_wanted_sql: str, unjudged_limit_sql: str) -> str:
     """Return SQL that is true if an item is open: it lacks judgments, can be judged, and is not settled."""
-    is_judgeable = is_judgeable_sql(posterior, unjudged_limit=unjudged_limit)
-    return f"{posterior}.judgments < {judgments_wanted} AND NOT {posterior}.settled AND {is_judgeable}"
+    is_judgeable = is_judgeable_sql(posterior, unjudged_limit_sql=unjudged_limit_sql)
+    return f"{posterior}.judgments < {judgments_wanted_sql} AND NOT {posterior}.settled AND {is_judgeable}"
 
 
 FINISHED_ALERT_SOURCE = """(SELECT id AS campaign_id, 'finished' AS kind, CAST(finished_at AS text) AS occasion,
@@ -60,7 +60,7 @@ FIND_SETTINGS_IF_COMPLETE = text(f"""
     FROM campaigns c WHERE c.id = :campaign AND c.status IN ('running', 'paused') AND NOT EXISTS (
         SELECT 1 FROM posteriors p
         WHERE p.campaign_id = :campaign AND p.revision = c.revision AND p.criterion = 0
-        AND {is_open_sql("p", judgments_wanted="c.judgments_per_item", unjudged_limit="c.unjudged_people")}
+        AND {is_item_open_sql("p", judgments_wanted_sql="c.judgments_per_item", unjudged_limit_sql="c.unjudged_people")}
         AND p.subject <> ALL(c.always_shown) OFFSET c.fewest_items - 1)
 """)
 FINISH_WITH_SAME_SETTINGS = finish_campaign_where_sql("""

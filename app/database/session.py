@@ -381,7 +381,7 @@ class ServingConnections:
                 self._idle.append(connection)
 
     @property
-    def in_use(self) -> int:
+    def borrowed_connection_count(self) -> int:
         """Number of connections that requests hold now."""
         opened: int = self._engine.pool.checkedout()  # type: ignore[attr-defined]  # all of Easel's pools have a size
         return opened - len(self._idle)

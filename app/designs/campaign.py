@@ -227,7 +227,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
         return {part.metadata.get("column", part.name): getattr(self, part.name) for part in fields(self)}
 
     @property
-    def plays_media(self) -> bool:
+    def are_playbacks_reported(self) -> bool:
         """Return whether annotators play recordings or videos, so that playbacks are reported."""
         return self.must_play != "none" or self.content in ("audio", "video")
 

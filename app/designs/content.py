@@ -235,7 +235,7 @@ class Content:
         return not trivial and sum(len(cell or "") for row in rows for cell in row) > MAX_CHARS_RENDERED_INLINE
 
     def find_media_files_in_cells(self, cells: ItemTexts) -> set[NamedFile]:
-        context_kinds = [self.kind_of_context_cell(cell) for cell in cells[1:] if cell]
+        context_kinds = [self.kind_of_source_or_reference_cell(cell) for cell in cells[1:] if cell]
         parts = [(self.kind, cells.shown), *zip(context_kinds, filter(None, cells[1:]), strict=True)]
         return {file for kind, text in parts for file in CONTENT_KINDS[kind].find_files(text)}
 
@@ -246,7 +246,7 @@ class Content:
         html = self.render_cell_html(self.kind, shown_text, lambda file: file.name)
         return VISIBLE_WITHOUT_TEXT.search(html) is None and is_blank(unescape(HTML_TAG.sub("", html)))
 
-    def kind_of_context_cell(self, cell: str) -> str:
+    def kind_of_source_or_reference_cell(self, cell: str) -> str:
         """Return the kind of a source or reference cell: a file if it looks like the name of one, else words."""
         name = cell.strip() if len(cell) <= MAX_MEDIA_URL_CHARS else ""
         kinds = (kind for kind, pattern in MEDIA_FILE_NAMES.items() if pattern.fullmatch(name))
@@ -262,7 +262,9 @@ class Content:
 
         def render_context(title: str, cell: str | None) -> RenderedContext | None:
             return (
-                RenderedContext(title, self.render_cell_html(self.kind_of_context_cell(cell), cell, resolve_address))
+                RenderedContext(
+                    title, self.render_cell_html(self.kind_of_source_or_reference_cell(cell), cell, resolve_address)
+                )
                 if cell
                 else None
             )

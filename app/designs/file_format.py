@@ -50,7 +50,7 @@ class ValueFormat:
         """Return the possible values of an item, in words."""
         if not self.classes:
             return self.allowed_numbers_text
-        numbers = "" if self.has_labels_of_other_numbers else f", or its number, 0 to {len(self.classes) - 1}"
+        numbers = "" if self.has_label_that_is_another_number else f", or its number, 0 to {len(self.classes) - 1}"
         return f"one of {join_names(self.classes)}{numbers}"
 
     def format_value(self, value: float) -> str:
@@ -73,7 +73,7 @@ class ValueFormat:
         return {label: number for number, label in enumerate(self.classes)}
 
     @cached_property
-    def has_labels_of_other_numbers(self) -> bool:
+    def has_label_that_is_another_number(self) -> bool:
         """Return whether a label is a number other than that of its class."""
         return any(is_label_another_number(label, number) for label, number in self.class_by_label.items())
 
@@ -85,7 +85,7 @@ class ValueFormat:
         """Return a label's class, or a number. Raises ValueError for any other text."""
         if cell in self.class_by_label:
             return self.design.stored_value_or_none(float(self.class_by_label[cell]))
-        if self.has_labels_of_other_numbers:
+        if self.has_label_that_is_another_number:
             raise ValueError(cell)
         return self.parse_number(cell)
 

@@ -61,7 +61,7 @@ def item_number_of_page_name_or_none(name: str, items: Sequence[int]) -> int | N
     return numbers_by_name.get(name)
 
 
-def reported_item_number_or_refuse(form: Mapping[str, str], items: Sequence[int]) -> int:
+def item_number_of_media_report_or_refuse(form: Mapping[str, str], items: Sequence[int]) -> int:
     """Return the number of the item whose media the field `broken` reports. Raises `Invalid` (`item_not_shown`)."""
     number = item_number_of_page_name_or_none(form["broken"], items)
     if number is None:

@@ -24,10 +24,10 @@ DEFAULT_DESIGN = next(iter(DESIGNS))  # where nobody chooses; the schema has it 
 
 
 def make_design(name: str, settings: Mapping[str, Any]) -> Design:
-    return DESIGNS[name].model_validate(settings) if settings else default_design(DESIGNS[name])
+    return DESIGNS[name].model_validate(settings) if settings else cached_design_with_default_settings(DESIGNS[name])
 
 
 @cache
-def default_design(design: type[Design]) -> Design:
+def cached_design_with_default_settings(design: type[Design]) -> Design:
     """Return the design without settings of a campaign; cached, since every answer asks for it several times."""
     return design()

@@ -117,7 +117,7 @@ def text_without_invisible_characters(text: str) -> str:
     return "".join(one for one in lines if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs")).strip()
 
 
-def is_remark_asked(target: RemarkTarget, subject: str) -> bool:
+def does_remark_target_include_subject(target: RemarkTarget, subject: str) -> bool:
     """Return whether annotators are asked about this subject, a HIT or an item."""
     return target in ("both", "HIT" if subject == WHOLE_HIT else "items")
 
@@ -138,8 +138,10 @@ def drop_unoffered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark])
     reasons = {reason: reason for reason in campaign.flag_reasons} or {FLAG_WITHOUT_REASON: "", "": ""}
     offered_remarks = {
         about: Remark(
-            remark.comment if is_remark_asked(campaign.comment_on, about) else "",
-            reasons.get(remark.flag) if remark.flag is not None and is_remark_asked(campaign.flag_on, about) else None,
+            remark.comment if does_remark_target_include_subject(campaign.comment_on, about) else "",
+            reasons.get(remark.flag)
+            if remark.flag is not None and does_remark_target_include_subject(campaign.flag_on, about)
+            else None,
         )
         for about, remark in remarks.items()
     }
@@ -150,11 +152,11 @@ def refuse_unoffered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark
     """Raise `Invalid` for remarks that the campaign does not ask for: `remark_not_offered`, `reason_unknown`."""
     for about, remark in remarks.items():
         where = "Tasks" if about == WHOLE_HIT else "items"
-        if remark.comment and not is_remark_asked(campaign.comment_on, about):
+        if remark.comment and not does_remark_target_include_subject(campaign.comment_on, about):
             raise Invalid(
                 f"This campaign does not take comments on {where}. Nothing was stored.", code="remark_not_offered"
             )
-        if remark.flag is not None and not is_remark_asked(campaign.flag_on, about):
+        if remark.flag is not None and not does_remark_target_include_subject(campaign.flag_on, about):
             raise Invalid(
                 f"This campaign does not take flags on {where}. Nothing was stored.", code="remark_not_offered"
             )

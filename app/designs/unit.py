@@ -52,29 +52,29 @@ class Unit:
         return place
 
     def shares_to_unit_values(self, shares: Array) -> Array:
-        """Return shares of the scale, 0 to 1, as in pages and files. Also for distances where `has_standard_errors` is
-        true.
+        """Return shares of the scale, 0 to 1, as in pages and files. Also for distances where
+        `can_express_standard_errors` is true.
         """
         return shares_to_points(shares)
 
     @property
-    def has_standard_errors(self) -> bool:
+    def can_express_standard_errors(self) -> bool:
         """Return whether a standard error or deviation in hundredths of the scale is one in this unit, too."""
         return True
 
-    def format_deviation(self, variance: float) -> str:
+    def format_standard_deviation_of_variance(self, variance: float) -> str:
         """Return the standard deviation of a posterior of this variance, on 0 to 1, as people read it."""
         return f"{STEPS * math.sqrt(variance):.1f}"
 
     def format_variance(self, variance: float) -> str:
-        """Return a variance on 0 to 1 in squared units, as people read it; only where `has_standard_errors`."""
+        """Return a variance on 0 to 1 in squared units, as people read it; only where `can_express_standard_errors`."""
         return format_with_places(STEPS * STEPS * variance, 1)
 
     def format_value(self, place: float) -> str:
         """Return the number at a place, as people read it."""
         return format_with_places(place, 1)
 
-    def format_place_rounded(self, place: float) -> str:
+    def format_number_at_place_rounded(self, place: float) -> str:
         """Return the number with fewer digits, for an end of an interval."""
         return format_with_places(place, 0)
 
@@ -117,7 +117,7 @@ class RatioUnit(Unit):
         return ratios
 
     @property
-    def has_standard_errors(self) -> bool:
+    def can_express_standard_errors(self) -> bool:
         """Return False: an error of a ratio is a factor."""
         return False
 
@@ -125,11 +125,11 @@ class RatioUnit(Unit):
         """Return the ratio in three digits."""
         return format_three_significant_digits(self.value_in_unit_at_place(place))
 
-    def format_place_rounded(self, place: float) -> str:
+    def format_number_at_place_rounded(self, place: float) -> str:
         """Return the ratio in two digits."""
         return format_three_significant_digits(float(f"{self.value_in_unit_at_place(place):.1e}"))
 
-    def format_deviation(self, variance: float) -> str:
+    def format_standard_deviation_of_variance(self, variance: float) -> str:
         """Return a factor, for an item that is about as good as the reference."""
         factor = self.half_width_or_factor_or_none(STEPS * math.sqrt(variance))
         return "–" if factor is None else f"×/÷ {format_three_significant_digits(factor)}"

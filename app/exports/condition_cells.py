@@ -74,7 +74,7 @@ class ConditionCells:
         if row is not None and condition is not None and self.square.block_order != "none":
             block = self.blocks_of_annotator(annotator_id, row).get(condition)
         if row is not None and self.square.has_contents:
-            place_in_list = 1 + self.square.list_of_row(row)
+            place_in_list = 1 + self.square.list_number_of_row(row)
         return condition, block, place_in_list
 
     def blocks_of_annotator(self, annotator_id: int, row: int) -> Mapping[str, int]:

@@ -65,7 +65,7 @@ class ExportRequest:
         return self.campaign.slug
 
 
-def accept_every_campaign(_campaign: Campaign) -> None:
+def refuse_no_campaign(_campaign: Campaign) -> None:
     """Raise no refusal, for exports that every campaign has."""
 
 
@@ -83,7 +83,7 @@ class Export:
     """
 
     open: Callable[[ExportRequest], Awaitable[Pieces]]
-    check: CampaignCheck = accept_every_campaign
+    check: CampaignCheck = refuse_no_campaign
     is_about_annotators: bool = False
     has_one_criterion: bool = False
     only_format: ExportFormat | None = None
@@ -103,7 +103,7 @@ async def stream_table_from_own_snapshot(
 
 def build_campaign_table_export(
     open_table: Callable[[AsyncConnection, Campaign], Awaitable[TableStream]],
-    check: CampaignCheck = accept_every_campaign,
+    check: CampaignCheck = refuse_no_campaign,
     *,
     is_about_annotators: bool = False,
 ) -> Export:

@@ -114,7 +114,7 @@ class ItemRowFormatter:
         criterion = (CRITERION_COLUMN,) if self.criterion.name else ()
         label = (LABEL_COLUMN,) if family.counts_classes else ()
         unit = design.score_unit(law)
-        deviation = DEVIATION_EXPORT_COLUMNS if unit.has_standard_errors else ()
+        deviation = DEVIATION_EXPORT_COLUMNS if unit.can_express_standard_errors else ()
         score = unit.score_column or family.score_name
         posterior = (*family.parameter_names, *label, score, *deviation, "low_95", "high_95", "judgments")
         means = tuple(self.mean_columns_by_name_or_empty_without_order([]))
@@ -152,7 +152,7 @@ class ItemRowFormatter:
         family = law.family
         state = [numbers[name] for name in family.parameter_names]
         unit = design.score_unit(law)
-        deviation = (np.sqrt(numbers["variance"]),) if unit.has_standard_errors else ()
+        deviation = (np.sqrt(numbers["variance"]),) if unit.can_express_standard_errors else ()
         known = (numbers["score"], *deviation, *posterior_interval_ends(family, state))
         shown = (unit.shares_to_unit_values(np.where(numbers["judgments"] > 0, column, np.nan)) for column in known)
         names = [[criterion.name] * len(block.ids)] if criterion.name else []

@@ -108,7 +108,7 @@ def describe_items_file(design: Design, law: Law) -> str:
 
 def sentence_on_where_labels_are_cut(design: Design) -> str:
     """Return the sentence that says at which value judgments are cut into labels."""
-    middle = f"{design.unit.format_place_rounded(MAX_POINTS / 2)} {design.unit.sign}"
+    middle = f"{design.unit.format_number_at_place_rounded(MAX_POINTS / 2)} {design.unit.sign}"
     return f"The {design.noun}s that annotators gave are cut at {middle}."
 
 

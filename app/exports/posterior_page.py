@@ -158,11 +158,13 @@ def posterior_number_dicts_in_units(
     missing = np.full(len(score), np.nan)
     columns = {
         "score": unit.shares_to_unit_values(score),
-        "standard_deviation": unit.shares_to_unit_values(np.sqrt(variance)) if unit.has_standard_errors else missing,
+        "standard_deviation": unit.shares_to_unit_values(np.sqrt(variance))
+        if unit.can_express_standard_errors
+        else missing,
         "low": unit.shares_to_unit_values(low),
         "high": unit.shares_to_unit_values(high),
         "mean": mean_unit.shares_to_unit_values(mean),
-        "standard_error": mean_unit.shares_to_unit_values(error) if mean_unit.has_standard_errors else missing,
+        "standard_error": mean_unit.shares_to_unit_values(error) if mean_unit.can_express_standard_errors else missing,
         "calibrated_low_95": mean_unit.shares_to_unit_values(ends[0]),
         "calibrated_high_95": mean_unit.shares_to_unit_values(ends[1]),
     }

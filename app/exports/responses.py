@@ -133,7 +133,7 @@ def response_columns(
     criterion = [CRITERION_COLUMN, CRITERION_POSITION_COLUMN] if campaign.has_criteria else []
     version = [VERSION_COLUMN] if has_versions else []
     segment, rest = SEGMENT_USE_COLUMNS if has_systems else (), RESPONSE_EXPORT_COLUMNS[after:]
-    playback = PLAYBACK_COLUMNS if campaign.plays_media else ()
+    playback = PLAYBACK_COLUMNS if campaign.are_playbacks_reported else ()
     return (
         *(*RESPONSE_EXPORT_COLUMNS[:place], *criterion, *RESPONSE_EXPORT_COLUMNS[place:after]),
         *(*label, *rest, *version, *segment),
@@ -166,7 +166,12 @@ def iterate_response_export_rows(
     }
     ids, no_cells = dict(zip(row.shown, row.ids, strict=True)), [None] * (2 + len(TELEMETRY_COLUMNS))
     # Cells of the whole HIT, made once for all of its items.
-    leader, segment, classes, plays_media = row.leader, row.segment, design.classes, criterion.campaign.plays_media
+    leader, segment, classes, plays_media = (
+        row.leader,
+        row.segment,
+        design.classes,
+        criterion.campaign.are_playbacks_reported,
+    )
     cells_before = row.seq, row.pseudonym, row.name, row.source, row.hit_id, row.iteration
     times, screen = (row.issued_at, row.received_at), viewport and guard_against_formula(viewport)
     cells_after = (

@@ -78,7 +78,7 @@ async def scan_goal_and_act_unless_overtaken(
         )
         settled_change = await release.load_items_settled_or_unsettled_since_last_scan(connection, campaign, progress)
     if progress is not None and progress.is_reached and campaign.goal_reached != text_that_identifies_goal(campaign):
-        await raise_goal_alert_and_stop_if_chosen(engine, campaign, progress, now=now)
+        await store_goal_alert_and_stop_campaign_if_chosen(engine, campaign, progress, now=now)
     if len(settled_change.items):
         if not await release.try_to_store_settled_flags(engine, campaign, settled_change):
             return None
@@ -115,7 +115,7 @@ async def load_goal_progress_or_none(
     return progress and progress.with_item_numbers(items)
 
 
-async def raise_goal_alert_and_stop_if_chosen(
+async def store_goal_alert_and_stop_campaign_if_chosen(
     engine: AsyncEngine, campaign: Campaign, progress: Progress, *, now: datetime
 ) -> None:
     """Alert the campaign owner, and stop the campaign if they chose that."""

@@ -329,7 +329,7 @@ STATUSES_OF_STORED_STATE = (Unauthenticated.status, Forbidden.status, NotFound.s
 CODES_OF_REQUEST_ALONE = ("token_missing", "metrics_token_wrong", Unauthenticated.code)
 
 
-async def require_current_primary_of_request(request: Request, driver: "session.Driver | None" = None) -> None:
+async def require_database_is_current_primary(request: Request, driver: "session.Driver | None" = None) -> None:
     """Return if what the database says may be told. Raises as `PrimaryProof.require_current_primary` does.
 
     It asks nothing if the database has one address. Call it before a page that ends a visit or turns a person away.
@@ -343,7 +343,7 @@ async def handle_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101  (registered for this class only)
     if error.status in STATUSES_OF_STORED_STATE and error.code not in CODES_OF_REQUEST_ALONE:
         try:
-            await require_current_primary_of_request(request)
+            await require_database_is_current_primary(request)
         except session.DATABASE_ERRORS as problem:
             return handle_database_error(request, problem)
     response = refusal_response(request, error.status, error.code, error.message, error.details)

@@ -40,7 +40,7 @@ class IdLines:
         return self.count
 
     def __contains__(self, external_id: str) -> bool:
-        return self.hashes[self.find_slot(hash_without_zero(external_id))] != 0
+        return self.hashes[self.find_slot(nonzero_hash_of_id(external_id))] != 0
 
     def add_stored_ids(self, ids: Iterable[str]) -> None:
         """Add ids that the campaign has."""
@@ -49,7 +49,7 @@ class IdLines:
 
     def add_or_return_first_line(self, external_id: str, line: int) -> int | None:
         """Return the line of an id that was added before; if there is none, add it with this line and return None."""
-        id_hash = hash_without_zero(external_id)
+        id_hash = nonzero_hash_of_id(external_id)
         slot = self.find_slot(id_hash)
         if self.hashes[slot]:
             return self.lines[slot]
@@ -87,7 +87,7 @@ def is_too_full(id_count: int, slot_count: int) -> bool:
     return 3 * id_count > 2 * slot_count
 
 
-def hash_without_zero(external_id: str) -> int:
+def nonzero_hash_of_id(external_id: str) -> int:
     """Return the hash of an id in this process, 64 bits; a slot with 0 is free."""
     return hash(external_id) or 1
 

@@ -219,7 +219,7 @@ def build_preview_of_items_table(
         problems=list(problems.values()),
         checks=check_count if takes_checks else 0,
         meanings=tuple(meanings),
-        files=distinct_file_names(reader.named_media),
+        files=distinct_names_of_collected_media(reader.named_media),
         looks_like=media_kind_of_file_names_or_none(reader.named_media.content, [row.text for row in preview_rows]),
     )
 
@@ -238,7 +238,7 @@ def media_kind_of_file_names_or_none(content: Content, texts: Sequence[str]) -> 
     )
 
 
-def distinct_file_names(named: NamedMedia) -> tuple[str, ...]:
+def distinct_names_of_collected_media(named: NamedMedia) -> tuple[str, ...]:
     return tuple(dict.fromkeys(file.name for file in named.first_line_by_file))
 
 
@@ -271,7 +271,7 @@ def build_preview_of_outputs_table(
         systems=len(collected_outputs.number_by_system),
         segments=len(collected_outputs.segment_by_id),
         meanings=tuple(possible_meanings_of_output_columns(upload.columns, mapping.ignored)),
-        files=distinct_file_names(collected_outputs.named_media),
+        files=distinct_names_of_collected_media(collected_outputs.named_media),
     )
 
 
@@ -296,10 +296,14 @@ def fill_chosen_columns_with_guesses(
         identifier = id_column_or_none(chosen_columns.identifier)
     if chosen_columns.template:
         return ColumnMapping(identifier, template=chosen_columns.template)
-    return ColumnMapping(identifier, chosen_columns.shown or guess_column_to_show(columns, first_records, identifier))
+    return ColumnMapping(
+        identifier, chosen_columns.shown or guess_column_to_show_or_first(columns, first_records, identifier)
+    )
 
 
-def guess_column_to_show(columns: Sequence[str], first_records: Sequence[UploadedRow], identifier: str | None) -> str:
+def guess_column_to_show_or_first(
+    columns: Sequence[str], first_records: Sequence[UploadedRow], identifier: str | None
+) -> str:
     """Return the obvious column to show, else the first text column except the id, else the first except the id."""
     candidates = [name for name in columns if name not in (identifier, INDEX_COLUMN)] or [*columns]
     text_columns = (

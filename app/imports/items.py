@@ -13,7 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.background.progress_stream import ReportRowCount
-from app.campaigns.conditions_check import refuse_added_items_outside_square
+from app.campaigns.conditions_check import refuse_added_items_that_break_conditions
 from app.campaigns.lifecycle import lock_and_load_draft_or_refuse, require_draft
 from app.campaigns.media_checks import refuse_unshowable_media_of_items
 from app.database import tables
@@ -29,7 +29,11 @@ from app.designs.content import Content
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, TooLarge, pluralize, shorten_echo
 from app.imports import checks_import, outputs
-from app.imports.checks_import import NewCheck, check_kinds_text, iterate_item_rows_appending_checks
+from app.imports.checks_import import (
+    NewCheck,
+    iterate_item_rows_appending_checks,
+    text_on_counts_of_gold_and_attention_items,
+)
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
@@ -96,7 +100,7 @@ class ItemImportReceipt(BaseModel):
         lines = f" in {pluralize(self.lines, 'line')}" if self.lines else ""
         file_sentence = f" The file has {pluralize(self.rows, 'row')}{lines}{checks}." if self.rows else ""
         if self.checks and not self.imported:
-            return [f"Imported {check_kinds_text(self.checks, self.gold)}.", *self.notes]
+            return [f"Imported {text_on_counts_of_gold_and_attention_items(self.checks, self.gold)}.", *self.notes]
         return [f"Imported {pluralize(self.imported, noun)}.{file_sentence}", *self.notes]
 
     def receipt_facts_for_audit_log(self, *, was_replaced: bool) -> dict[str, Any]:
@@ -324,9 +328,9 @@ async def import_items_table_and_return_receipt(
     await media_of_items.store_media_of_zip_or_refuse(connection, campaign.id, media)
     if campaign.status != "draft" and stored_count:
         await refuse_unshowable_media_of_items(connection, campaign)
-        await refuse_added_items_outside_square(connection, campaign, next_number)
+        await refuse_added_items_that_break_conditions(connection, campaign, next_number)
         await revisions.block_writers_until_transaction_ends(connection, campaign.id)
-        await revisions.rebuild_present_revision(connection, campaign.id)
+        await revisions.switch_to_new_revision_from_same_answers(connection, campaign.id)
     receipt = item_import_receipt(upload, reader, mapping, stored_count=stored_count, checks=checks)
     await log_change(
         connection, "items.imported", campaign, new_values=receipt.receipt_facts_for_audit_log(was_replaced=replace)

@@ -223,7 +223,7 @@ async def import_outputs_of_systems_and_count(
         connection, campaign.id, collected, old_system_count=old_system_count, old_segment_count=old_segment_count
     )
     output_rows = ((campaign.id, *output) for output in new_outputs)
-    await copy_rows_in_batches(connection, content_tables.outputs, output_rows, OUTPUT_COPY_COLUMNS, progress)
+    await store_rows_in_batches_by_copy(connection, content_tables.outputs, output_rows, OUTPUT_COPY_COLUMNS, progress)
     await collected.named_media.store_media_of_zip_or_refuse(connection, campaign.id, media)
     notes = [] if notes is None else notes
     if spelling := note_on_respelled_names_or_none(collected.named_media.zip_path_by_respelled_name):
@@ -233,7 +233,7 @@ async def import_outputs_of_systems_and_count(
         await systems_check.refuse_incomparable_systems(
             connection, await load_campaign_by_slug_or_refuse(connection, slug), len(collected.number_by_system)
         )
-        await revisions.rebuild_present_revision(connection, campaign.id)
+        await revisions.switch_to_new_revision_from_same_answers(connection, campaign.id)
     facts: dict[str, Any] = {
         "outputs": len(new_outputs),
         "new_systems": len(collected.number_by_system) - old_system_count,
@@ -258,13 +258,13 @@ async def store_new_systems_with_segments(
         for name, number in collected.number_by_system.items()
         if number >= old_system_count
     )
-    await copy_rows_in_batches(connection, tables.items, system_rows, SYSTEM_COPY_COLUMNS)
+    await store_rows_in_batches_by_copy(connection, tables.items, system_rows, SYSTEM_COPY_COLUMNS)
     segment_rows = (
         (campaign_id, segment.number, name, *segment.source_and_reference)
         for name, segment in collected.segment_by_id.items()
     )
     new_segment_rows = islice(segment_rows, old_segment_count, None)
-    await copy_rows_in_batches(connection, content_tables.segments, new_segment_rows, SEGMENT_COPY_COLUMNS)
+    await store_rows_in_batches_by_copy(connection, content_tables.segments, new_segment_rows, SEGMENT_COPY_COLUMNS)
 
 
 async def lock_draft_emptied_if_replacing_or_refuse(
@@ -311,7 +311,7 @@ def refuse_too_many_outputs(outputs: CollectedOutputs) -> None:
         )
 
 
-async def copy_rows_in_batches(
+async def store_rows_in_batches_by_copy(
     connection: AsyncConnection,
     table: Table,
     rows: Iterator[tuple[Any, ...]],

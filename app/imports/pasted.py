@@ -34,10 +34,10 @@ def looks_like_table_or_json(pasted_text: str) -> bool:
         return True
     if lines and lines[0].strip().lower() in ITEM_HEADER_NAMES:
         return not any(separator in line for line in lines for separator in ",;")
-    return any(has_header_with_equal_rows(lines, separator) for separator in ",;")
+    return any(has_header_and_rows_with_as_many_cells(lines, separator) for separator in ",;")
 
 
-def has_header_with_equal_rows(lines: Sequence[str], separator: str) -> bool:
+def has_header_and_rows_with_as_many_cells(lines: Sequence[str], separator: str) -> bool:
     try:
         rows = list(csv.reader(lines, delimiter=separator, strict=True))
     except csv.Error:

@@ -20,7 +20,7 @@ def gauges_of_process(state: Any) -> dict[Series, float]:
     """Return what this process holds now, from the `app.state` of its application."""
     return {
         ("easel_build_info", (version("easel"),)): 1,
-        ("easel_db_connections_in_use", ("serving",)): state.serving_connections.in_use,
+        ("easel_db_connections_in_use", ("serving",)): state.serving_connections.borrowed_connection_count,
         ("easel_db_connections_in_use", ("pages",)): state.database.pool.checkedout(),
         ("easel_db_connections_in_use", ("reading",)): state.reading_database.pool.checkedout(),
         ("easel_indexes", ()): len(state.posterior_cache.indexes),

@@ -116,15 +116,15 @@ class PaymentWork:
                     await step(session, account, turn)
                 except ServiceFailure as failure:
                     self.note_failure_or_raise_if_account_wide(
-                        account, failure, turn, is_cut_short=session.is_cut_short
+                        account, failure, turn, is_turn_cut_short=session.is_cut_short
                     )
                 if session.is_cut_short:
                     turn.goes_on_after = timedelta(0)
 
     def note_failure_or_raise_if_account_wide(
-        self, account: Row[Any], failure: ServiceFailure, turn: Turn, *, is_cut_short: bool
+        self, account: Row[Any], failure: ServiceFailure, turn: Turn, *, is_turn_cut_short: bool
     ) -> None:
-        if is_cut_short:
+        if is_turn_cut_short:
             return
         if failure.is_about_rate and failure.retry_after_seconds is not None and turn.goes_on_after is None:
             wait = timedelta(seconds=min(failure.retry_after_seconds, TIME_BETWEEN_TURNS.total_seconds()))

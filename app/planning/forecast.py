@@ -69,7 +69,8 @@ DEFAULT_POPULATION = "mlqe-et-en"
 MAX_FORECAST_SECONDS = 180  # forecasts run one at a time, so a long one keeps others waiting
 LIST_ITEMS_OUT_OF_POOL = text(f"""
     SELECT p.subject FROM posteriors p
-    WHERE {PRESENT_POSTERIORS_CONDITION} AND (NOT {is_judgeable_sql("p", unjudged_limit=":people")} OR {IS_RETIRED_SQL})
+    WHERE {PRESENT_POSTERIORS_CONDITION} AND (NOT {is_judgeable_sql("p", unjudged_limit_sql=":people")} OR
+    {IS_RETIRED_SQL})
 """)
 
 

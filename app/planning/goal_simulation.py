@@ -100,7 +100,7 @@ def count_simulated_items(campaign: CampaignWithProgress) -> int:
     return int(min(campaign.item_count, MAX_SAMPLE_ITEMS, max(DEFAULT_SAMPLE_ITEMS, enough)))
 
 
-def campaign_with_share_of_items(campaign: Campaign, share: float) -> Campaign:
+def campaign_settings_scaled_to_share_of_items(campaign: Campaign, share: float) -> Campaign:
     """Return the campaign's settings for this share of its items, 0 to 1, with the corresponding part of the goal."""
     goal_percent = (
         campaign.goal_percent if campaign.goal == "intervals" else 100 * (campaign.goal_percent / 100) ** share
@@ -287,7 +287,7 @@ def forecast_goal(
     if share < 1:
         sampled_items = np.sort(np.random.default_rng([seed, item_count]).choice(item_count, sample, replace=False))
         campaign, evidence = (
-            campaign_with_share_of_items(campaign, share),
+            campaign_settings_scaled_to_share_of_items(campaign, share),
             GoalEvidence(MEANS_LAW, evidence.tally.select_items(sampled_items), None),
         )
         priors = None if priors is None else priors[:, sampled_items]

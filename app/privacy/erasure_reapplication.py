@@ -82,7 +82,7 @@ async def reapply_erasures_and_count_by_state(
     for listed in erasures:
         try:
             async with engine.begin() as connection:
-                if await reapply_and_tell_if_missing(connection, listed, now=now):
+                if await reapply_erasure_and_tell_if_changed(connection, listed, now=now):
                     count_by_state[listed.state] += 1
         except Conflict as refusal:
             log.warning("Receipt %s was not applied to the restored backup: %s", listed.receipt, refusal)
@@ -90,7 +90,9 @@ async def reapply_erasures_and_count_by_state(
     return count_by_state
 
 
-async def reapply_and_tell_if_missing(connection: AsyncConnection, listed: ListedErasure, *, now: datetime) -> bool:
+async def reapply_erasure_and_tell_if_changed(
+    connection: AsyncConnection, listed: ListedErasure, *, now: datetime
+) -> bool:
     """Apply a request of a list; return False if there is nothing to change.
 
     Raises:

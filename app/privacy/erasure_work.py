@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.privacy.erasures import Erasure, erase_identifiers_and_return_erasure, remove_values_of_answers
 from app.record.campaign import load_campaign
-from app.record.revisions import revise_posteriors_if_decision_missing
+from app.record.revisions import switch_revision_if_it_misses_decisions
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ async def finish_erasure(engine: AsyncEngine, erasure: Erasure, *, now: datetime
         campaign = await load_campaign(connection, erasure.campaign_id)
         await erase_identifiers_and_return_erasure(connection, campaign, erasure, now=now)
     if erasure.rule == "remove" and campaign.status != "draft":
-        await revise_posteriors_if_decision_missing(engine, erasure.campaign_id, now=now)
+        await switch_revision_if_it_misses_decisions(engine, erasure.campaign_id, now=now)
     async with engine.begin() as connection:
         await remove_values_of_answers(connection, erasure, now=now)
 

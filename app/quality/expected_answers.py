@@ -108,7 +108,7 @@ def feedback_on_check_answers(
         position for position, expectation in enumerate(expected) if expectation and expectation.place is not None
     ]
     return (
-        [*feedbacks, feedback_on_order(design, positions_with_place, expected, values)]
+        [*feedbacks, feedback_on_expected_order(design, positions_with_place, expected, values)]
         if positions_with_place
         else feedbacks
     )
@@ -158,7 +158,7 @@ def labels_of_accepted_classes(design: Design, expected: ExpectedAnswer) -> list
     ]
 
 
-def feedback_on_order(
+def feedback_on_expected_order(
     design: Design, positions: Sequence[int], expected: Sequence[ExpectedAnswer | None], values: Sequence[float]
 ) -> Feedback:
     """Return the feedback on the order of the items at `positions`, which have places."""
@@ -255,13 +255,13 @@ def format_number_without_rounding(number: float) -> str:
 
 def parse_expected_answer_of_labels(design: Design, text: str, tolerance: float | None) -> ExpectedAnswer:
     """Parse one label, which may contain the separator, or several labels. Upper and lower case need not agree."""
-    whole = label_in_case_of_design(design, text)
+    whole = label_of_design_ignoring_case_or_same_text(design, text)
     labels = [text] if whole in design.classes else [label.strip() for label in text.split(LABEL_SEPARATOR)]
-    named = tuple(label_in_case_of_design(design, label) for label in labels if label)
+    named = tuple(label_of_design_ignoring_case_or_same_text(design, label) for label in labels if label)
     return ExpectedAnswer(labels=named or (text,), tolerance=tolerance)
 
 
-def label_in_case_of_design(design: Design, text: str) -> str:
+def label_of_design_ignoring_case_or_same_text(design: Design, text: str) -> str:
     """Return the design's label that differs from a text in upper and lower case at most; the text if not just one."""
     if text in design.classes:
         return text

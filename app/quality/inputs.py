@@ -111,7 +111,7 @@ async def load_rule_inputs(connection: AsyncConnection, criterion: Criterion[Cam
     arguments = (campaign.id,)
     seconds = await load_answer_duration_columns(connection, campaign.id)
     checks = await load_check_outcomes(connection, campaign)
-    if not campaign.plays_media:
+    if not campaign.are_playbacks_reported:
         return RuleInputs(judgments, seconds, random_answer_probabilities, checks)
     played = await fetch_array_by_column(
         connection, LOAD_PLAYED_SHARES, arguments, seq="i8", annotator="i8", played_share="f8"

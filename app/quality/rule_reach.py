@@ -186,9 +186,9 @@ def propose_checks_percent_or_none(
         if kind in rules and check_counts.get(kind)
     ]
     wanted = available
-    if needs and share_of_hits_in_percent_steps(wanted, hits) > MAX_CHECKS_PERCENT:
+    if needs and percent_of_hits_needed_rounded_up_to_step(wanted, hits) > MAX_CHECKS_PERCENT:
         wanted = min(available, max(needs))
-    least_percent = share_of_hits_in_percent_steps(wanted, hits)
+    least_percent = percent_of_hits_needed_rounded_up_to_step(wanted, hits)
     percent = min(max(least_percent, DEFAULT_CHECKS_PERCENT), MAX_CHECKS_PERCENT)
     if workload.max_hits is None:
         hits = min(hits, ceil(available * 100 / percent))
@@ -205,7 +205,7 @@ def propose_checks_percent_or_none(
     return ChecksProposal(percent, f"{reason}.")
 
 
-def share_of_hits_in_percent_steps(check_count: int, hit_count: int) -> int:
+def percent_of_hits_needed_rounded_up_to_step(check_count: int, hit_count: int) -> int:
     """Return the least multiple of `PERCENT_STEP` that shows one person so many checks in these HITs on average."""
     return ceil(check_count * 100 / hit_count / PERCENT_STEP) * PERCENT_STEP
 
@@ -275,7 +275,7 @@ def rule_reach_in_campaign(
     requirement = rule.least_work_requirement(design.value_kind, false_alarm_rate)
     if not rule.supports_answers(design.value_kind, len(design.classes)):
         return RuleReach("", "This rule does not apply to this design.")
-    if rule.name == "played" and not campaign.plays_media:
+    if rule.name == "played" and not campaign.are_playbacks_reported:
         return RuleReach("", "This campaign has no recordings or videos to play.")
     if rule.name == "at_random" and not law.layout and design.value_kind != "order":
         return RuleReach("", f"The update law {law.name} does not estimate which annotators answer at random.")

@@ -72,7 +72,7 @@ async def scan_annotators_and_record_findings(
     """Scan all annotators who have answered since the last scan; all annotators if there was none, or the settings were
     others. Return None if another scan is running.
     """
-    await revisions.revise_posteriors_if_decision_missing(
+    await revisions.switch_revision_if_it_misses_decisions(
         engine, campaign_id, now=now
     )  # where annotators have changed answers
     async with engine.begin() as connection:
@@ -201,7 +201,7 @@ async def record_finding_and_apply_action_and_tell_if_new(
                 connection, campaign, finding, f"finding {finding_id}", sentence, now=now
             )
     if finding.rule_choice.action == "exclude":
-        await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=now)
+        await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=now)
     return True
 
 

@@ -90,7 +90,7 @@ POSTERIOR_CHANGE_COLUMNS = tuple(
 
 def item_status_flags_sql(posterior: str, *, unjudged_limit: str) -> str:
     """Return SQL for the `ItemStatus` of a row of `posteriors`, a smallint."""
-    is_judgeable = is_judgeable_sql(posterior, unjudged_limit=unjudged_limit)
+    is_judgeable = is_judgeable_sql(posterior, unjudged_limit_sql=unjudged_limit)
     return f"""CAST(CASE WHEN {is_judgeable} THEN 0 ELSE {ItemStatus.GONE:d} END
     + CASE WHEN {posterior}.settled THEN {ItemStatus.SETTLED:d} ELSE 0 END AS smallint)"""
 

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.background.health import log_background_failure
 from app.errors import Refusal
-from app.record.revisions import load_campaign_ids_due_for_revision, revise_posteriors_if_decision_missing
+from app.record.revisions import load_campaign_ids_due_for_revision, switch_revision_if_it_misses_decisions
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +37,9 @@ class DueRevisions:
     ) -> None:
         """Start to revise a campaign, and wait until it is done or that many seconds are over; it goes on after that.
 
-        Raises as `revise_posteriors_if_decision_missing` does, if that fails while the caller waits.
+        Raises as `switch_revision_if_it_misses_decisions` does, if that fails while the caller waits.
         """
-        task = asyncio.create_task(revise_posteriors_if_decision_missing(self.database, campaign_id, now=now))
+        task = asyncio.create_task(switch_revision_if_it_misses_decisions(self.database, campaign_id, now=now))
         self._requested.add(task)
         task.add_done_callback(self._requested.discard)
         if (await asyncio.wait({task}, timeout=wait_seconds))[0]:
@@ -59,7 +59,7 @@ class DueRevisions:
             self.database, decided_before=None if self._first else now - MIN_DECISION_AGE
         ):
             try:
-                await revise_posteriors_if_decision_missing(self.database, campaign_id, now=now)
+                await switch_revision_if_it_misses_decisions(self.database, campaign_id, now=now)
                 self._refused.discard(campaign_id)
             except Refusal as problem:  # the answers cannot be replayed: log it once
                 if campaign_id not in self._refused:

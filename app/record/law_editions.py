@@ -66,7 +66,7 @@ async def move_to_newest_edition_and_return_former(engine: AsyncEngine, slug: st
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
         # Another request may have moved the campaign while this one waited for the lock.
         await load_movable_campaign_and_edition_or_refuse(engine, slug)
-        await recompute_under_newest_edition(engine, campaign.id, in_process=needs_process, now=now)
+        await recompute_under_newest_edition(engine, campaign.id, in_other_process=needs_process, now=now)
     async with engine.begin() as connection:
         await log_change(
             connection,
@@ -91,18 +91,18 @@ async def load_movable_campaign_and_edition_or_refuse(engine: AsyncEngine, slug:
 
 
 async def recompute_under_newest_edition(
-    engine: AsyncEngine, campaign_id: int, *, in_process: bool, now: datetime
+    engine: AsyncEngine, campaign_id: int, *, in_other_process: bool, now: datetime
 ) -> None:
     """Make a revision from the same answers and decisions, under the newest edition of the campaign's law.
 
     Args:
         engine: The database.
         campaign_id: The campaign.
-        in_process: Whether another process does it, because the replay takes long.
+        in_other_process: Whether another process does it, because the replay takes long.
         now: Stored as the time of the finish if the revision finishes the campaign.
 
     """
-    if in_process:
+    if in_other_process:
         url = engine.url.render_as_string(hide_password=False)
         await run_in_process(make_revision_under_newest_edition_at_url, url, campaign_id, now)
     else:

@@ -163,7 +163,7 @@ async def verify_criterion_by_replay(connection: AsyncConnection, criterion: Cri
         )
         count, mismatches = count + len(state_mismatches), mismatches + state_mismatches
         beyond_rounding_count += sum(
-            not rounding_difference_mask(mismatch.stored, mismatch.replayed) for mismatch in state_mismatches
+            not mask_of_floats_equal_up_to_rounding(mismatch.stored, mismatch.replayed) for mismatch in state_mismatches
         )
     return Verification(
         response_count, len(judgments), count, mismatches[:MAX_MISMATCHES_SHOWN], beyond_rounding=beyond_rounding_count
@@ -285,7 +285,7 @@ def count_differing_posteriors_and_list_first(
         different = np.flatnonzero(bit_patterns_of_numbers(stored[column]) != bit_patterns_of_numbers(values))
         count += len(different)
         beyond_rounding_count += int(
-            np.count_nonzero(~rounding_difference_mask(stored[column][different], values[different]))
+            np.count_nonzero(~mask_of_floats_equal_up_to_rounding(stored[column][different], values[different]))
         )
         mismatches += [
             (int(item), column, stored[column][item].item(), values[item].item())
@@ -294,7 +294,7 @@ def count_differing_posteriors_and_list_first(
     return count, beyond_rounding_count, sorted(mismatches, key=lambda mismatch: mismatch[0])[:MAX_MISMATCHES_SHOWN]
 
 
-def rounding_difference_mask(stored: Any, replayed: Any) -> Any:
+def mask_of_floats_equal_up_to_rounding(stored: Any, replayed: Any) -> Any:
     """Return, elementwise, whether stored and replayed numbers are equal up to rounding; always False for counts."""
     if np.asarray(replayed).dtype.kind != "f":
         return np.zeros(np.shape(replayed), bool)
@@ -349,7 +349,7 @@ def first_differing_pair_or_none(stored: Any, replayed: Any) -> tuple[float, flo
     pairs = np.full((2, max(len(stored_values), len(replayed_values))), np.nan)
     pairs[0, : len(stored_values)], pairs[1, : len(replayed_values)] = stored_values, replayed_values
     differs = (pairs[0] != pairs[1]) & ~np.isnan(pairs).all(axis=0)
-    is_beyond_rounding = differs & ~rounding_difference_mask(*pairs)
+    is_beyond_rounding = differs & ~mask_of_floats_equal_up_to_rounding(*pairs)
     different = np.flatnonzero(is_beyond_rounding if is_beyond_rounding.any() else differs)
     return (float(pairs[0, different[0]]), float(pairs[1, different[0]])) if len(different) else None
 

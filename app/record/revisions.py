@@ -120,7 +120,7 @@ async def store_decision_and_return_number(
 ) -> int:
     """Store a decision about all answers of an annotator or about one response, and return its number.
 
-    The posteriors follow with `revise_posteriors_if_decision_missing`. Excluded annotators may still receive HITs;
+    The posteriors follow with `switch_revision_if_it_misses_decisions`. Excluded annotators may still receive HITs;
     blocking them is a separate decision.
 
     Args:
@@ -150,7 +150,7 @@ async def store_decision_and_return_number(
     return seq
 
 
-async def revise_posteriors_if_decision_missing(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+async def switch_revision_if_it_misses_decisions(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
     """Switch to a new revision that includes all decisions, if the present one misses any.
 
     `now` is stored as the time of the finish if the revision finishes the campaign. If interrupted at any point, the
@@ -314,7 +314,7 @@ async def block_writers_until_transaction_ends(connection: AsyncConnection, camp
         await connection.execute(statement, {"campaign": campaign_id})
 
 
-async def rebuild_present_revision(connection: AsyncConnection, campaign_id: int) -> None:
+async def switch_to_new_revision_from_same_answers(connection: AsyncConnection, campaign_id: int) -> None:
     """Switch to a new revision from the same answers, for a campaign whose items have changed.
 
     All caches of the old revision become stale. The caller must hold `block_writers_until_transaction_ends`.

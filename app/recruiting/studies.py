@@ -247,7 +247,7 @@ async def change_study_or_refuse(
     state = await call_service_or_refuse(lambda: service.load_study(study))
     if action == "places":
         count = parse_larger_place_count_or_refuse(places, state)
-        await call_service_or_refuse(lambda: service.set_study_places(study, count))
+        await call_service_or_refuse(lambda: service.raise_study_places_to(study, count))
         after: dict[str, Any] | None = {"places": count}
     else:
         if action == "publish":

@@ -33,7 +33,7 @@ FIRST_PLAN_REASON = (FEWEST_JUDGMENTS, 1.0)  # HITs of a plan are not drawn
 class RandomCompanions(LeastJudgedCompanions):
     """Companions uniformly at random, first from the items with the fewest judgments."""
 
-    def _companions_with_known_scores(self, items: ItemNumbers) -> Companions:
+    def _make_companions_drawn_by_match_quality(self, items: ItemNumbers) -> Companions:
         count = len(self._known.score)
         return Companions(items, np.zeros(count), np.ones(count), 1.0)
 

@@ -86,7 +86,7 @@ class LeastJudgedCompanions:
         self._places = ItemPlaces(len(index.score))
         judgments = index.judgments[items]
         self._alike = {
-            count: self._companions_with_known_scores(items[judgments == count])
+            count: self._make_companions_drawn_by_match_quality(items[judgments == count])
             for count in np.unique(judgments).tolist()
         }
 
@@ -94,7 +94,7 @@ class LeastJudgedCompanions:
         """Allow an item to be drawn."""
         count = self._known.judgments.item(item)
         if count not in self._alike:
-            self._alike[count] = self._companions_with_known_scores(np.empty(0, np.intp))
+            self._alike[count] = self._make_companions_drawn_by_match_quality(np.empty(0, np.intp))
         self._alike[count].add(item)
 
     def remove(self, item: int) -> None:
@@ -125,7 +125,7 @@ class LeastJudgedCompanions:
         for count, companions in self._alike.items():
             companions.require_consistency(items[judgments == count])
 
-    def _companions_with_known_scores(self, items: ItemNumbers) -> Companions:
+    def _make_companions_drawn_by_match_quality(self, items: ItemNumbers) -> Companions:
         return Companions(items, self._known.score, self._known.variance, self._gamma, places=self._places)
 
 

@@ -42,7 +42,7 @@ LabelCounts = tuple[int, ...]
 ItemMeasure = Callable[[Array, PooledModel], Array]
 
 
-def label_entropy(posterior: Array, model: PooledModel) -> Array:  # noqa: ARG001  (others ask)
+def true_class_entropy_bits(posterior: Array, model: PooledModel) -> Array:  # noqa: ARG001  (others ask)
     """Entropy of the true class, in bits: posteriors (V, K) give (V,)."""
     return entropy(posterior)
 
@@ -86,7 +86,7 @@ class LabelIndex(OpenItems):
         """Number of items that want judgments."""
         return self._size
 
-    def update_labels(self, item_numbers: Sequence[int], posterior_states: npt.ArrayLike) -> None:
+    def update_label_posteriors(self, item_numbers: Sequence[int], posterior_states: npt.ArrayLike) -> None:
         """Update the posteriors of some items, (n, K). Labels only grow, so the posterior with fewer is older."""
         for item, labels in zip(item_numbers, label_counts_of_each_posterior(posterior_states), strict=True):
             self.items_with_unread_labels.discard(item)
@@ -195,7 +195,7 @@ def label_counts_of_each_posterior(states: npt.ArrayLike) -> list[LabelCounts]:
 class LabelRule(AlgorithmOne):
     """A rule that reads labels, one HIT at a time."""
 
-    measure: ItemMeasure = label_entropy
+    measure: ItemMeasure = true_class_entropy_bits
     reads_labels: bool = True
 
     def make_selection_index(  # type: ignore[override]  # it takes the labels, too
@@ -206,7 +206,9 @@ class LabelRule(AlgorithmOne):
         return LabelIndex(values, settings, measure=self.measure, states=states, reason=self.name)
 
 
-ENTROPY_RULE = LabelRule("entropy", "Entropy: ask about the item whose label is least certain", measure=label_entropy)
+ENTROPY_RULE = LabelRule(
+    "entropy", "Entropy: ask about the item whose label is least certain", measure=true_class_entropy_bits
+)
 INFORMATION_RULE = LabelRule(
     "information",
     "Information: ask about the item for which one more label is most informative",

@@ -22,7 +22,7 @@ def match_quality(
     """
     if not 0.0 < gamma < np.inf:
         raise ValueError(f"gamma must be a finite number above 0, not {gamma}")
-    variances = _to_nonnegative_variance(variance_i) + _to_nonnegative_variance(variance_j)
+    variances = _variance_array_or_raise_if_negative(variance_i) + _variance_array_or_raise_if_negative(variance_j)
     difference = np.asarray(score_i, dtype=np.float64) - np.asarray(score_j, dtype=np.float64)
     if np.isnan(difference).any():
         raise ValueError("a score must be a number, not NaN")
@@ -43,7 +43,7 @@ def match_quality_matrix(scores: npt.ArrayLike, variances: npt.ArrayLike, gamma:
     return match_quality(scores[:, None], variances[:, None], scores, variances, gamma)
 
 
-def _to_nonnegative_variance(variance: npt.ArrayLike) -> Array:
+def _variance_array_or_raise_if_negative(variance: npt.ArrayLike) -> Array:
     variance = np.asarray(variance, dtype=np.float64)
     if not np.all(variance >= 0.0):
         raise ValueError("a variance must be a number of at least 0")

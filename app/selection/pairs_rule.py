@@ -163,7 +163,7 @@ class MostInformativeLeaders(LeastJudgedLeaders):
             return super().draw_leader_or_none(barred, rng)
         free = np.array(sorted(self._open - barred), np.intp)
         if len(free) < 2 or self.always_shown:
-            information_with = partial(comparison_information_by_joint_posterior, joint, free)
+            information_with = partial(comparison_information_from_joint_posterior, joint, free)
             first = items_that_add_most_information(information_with, self.always_shown, free, 1)
             return Pick(first[0], 1.0) if first else None
         leader, companion = most_informative_pair_of_items(joint, free)
@@ -215,7 +215,7 @@ class MostInformativeCompanions(LeastJudgedCompanions):
         planned = self._leaders.planned_companion.pop(leader, leader)
         drawn = [planned] if planned in free and count else []
         candidates = np.array(sorted(free.difference(drawn)), np.intp)
-        information_with = partial(comparison_information_by_joint_posterior, joint, candidates)
+        information_with = partial(comparison_information_from_joint_posterior, joint, candidates)
         return drawn + items_that_add_most_information(
             information_with, [*before, *drawn], candidates, count - len(drawn)
         )
@@ -245,7 +245,7 @@ class InformativeCompanionsOfLargeCampaigns(LeastJudgedCompanions):
         )
 
 
-def comparison_information_by_joint_posterior(joint: JointScores, items: ItemNumbers, other_item: int) -> Floats:
+def comparison_information_from_joint_posterior(joint: JointScores, items: ItemNumbers, other_item: int) -> Floats:
     """Return the information of comparing each item, (n,), with another one."""
     return comparison_information(
         joint.mean[items] - joint.mean[other_item], joint.difference_variance[other_item, items]

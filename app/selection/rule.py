@@ -213,7 +213,7 @@ class Rule(Protocol):
         name: The key in the registry, stored with a campaign.
         reads_labels: Whether it reads the counts of each item's labels. Only laws that count classes keep them, and
             only for one HIT at a time: such a rule's `make_selection_index` also takes `states`, (N, K), and its index
-            has `update_labels`.
+            has `update_label_posteriors`.
         reads_comparisons: Whether it reads which items won against which others, only for one HIT at a time.
         needs_ordered_scores: Whether it needs scores on a scale, not confidences of labels.
         needs_bounded_scores: Whether that scale must have ends.

@@ -206,7 +206,7 @@ def items_of_hit_with_distinct_outputs(items: Sequence[int], representatives: Se
     return [*items] if representatives is None else [item for item in items if item in representatives]
 
 
-def copy_values_to_items_with_equal_output(
+def value_by_item_with_equal_outputs_filled_in(
     values: Mapping[K, T], items: Iterable[K], representatives: Iterable[K]
 ) -> dict[K, T]:
     """Return the values of the shown items for all items of the HIT with the same output."""

@@ -106,14 +106,14 @@ def read_table_of_any_length(
     refuse_too_large_upload(file, max_mb)
     if read_options.read_as not in (None, READ_AS_AUTO, READ_AS_TABLE, READ_AS_LINES):
         raise Invalid("`read_as` must be auto, table or lines. Nothing was imported.", code="read_as_unknown")
-    if workbooks.is_workbook(file):
+    if workbooks.is_excel_workbook_refusing_huge_zip(file):
         return workbooks.read_workbook_table(file, max_mb=max_mb, read_options=read_options)
     table = containers.open_table_in_uploaded_file_or_refuse(file, file_name, max_mb=max_mb)
     text_encoding = encodings.detect_encoding(table.file, read_options.encoding)
     extension = PurePath(table.name).suffix.lower()
 
     def read_lines() -> Iterator[str]:
-        return encodings.iterate_decoded_lines(table.file, text_encoding)
+        return encodings.iterate_decoded_lines_with_ends_or_refuse(table.file, text_encoding)
 
     first_text = next(
         (chunk for chunk in encodings.iterate_decoded_chunks(table.file, text_encoding) if chunk.strip()), None

@@ -148,7 +148,7 @@ def iterate_decoded_chunks(file: BinaryIO, text_encoding: TextEncoding) -> Itera
             return
 
 
-def iterate_decoded_lines(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
+def iterate_decoded_lines_with_ends_or_refuse(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
     """Yield the lines of a file with their ends; lone carriage returns become line feeds.
 
     Raises what `iterate_decoded_chunks` raises, and `Invalid` (`row_too_long`).

@@ -45,7 +45,7 @@ MAX_SHEET_CELLS = 50_000_000  # counting the gaps in rows, which take time thoug
 SHOWN_DIGITS = 15  # of a number in Excel
 
 
-def is_workbook(file: BinaryIO) -> bool:
+def is_excel_workbook_refusing_huge_zip(file: BinaryIO) -> bool:
     """Return whether a file is an Excel workbook; leaves it at its beginning."""
     if not peek_first_bytes(file).startswith(ZIP_SIGNATURE):
         return False

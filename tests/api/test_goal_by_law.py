@@ -77,7 +77,7 @@ async def test_a_law_measures_by_the_answers_that_count(engine):
     async with engine.begin() as connection:
         for person in {*range(1, PEOPLE)} - AT_RANDOM:
             await decisions.exclude_annotator(connection, campaign, people[person], reason="test", now=NOW)
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "running"
 

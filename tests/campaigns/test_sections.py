@@ -15,7 +15,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver
 from app.database.tables import campaigns
 from app.designs.campaign import SECTION_BY_SETTING, Campaign
-from app.goal_monitor.monitor import raise_goal_alert_and_stop_if_chosen
+from app.goal_monitor.monitor import store_goal_alert_and_stop_campaign_if_chosen
 from app.goals.progress import Progress
 from app.record.campaign import load_campaign
 from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, execute_sql, fetch_value
@@ -76,7 +76,7 @@ async def test_a_goal_that_lacks_a_setting_is_the_same_goal_until_it_is_changed(
     campaign = await create_running_campaign(engine, **CHANGED | {"goal_percent": 95})
     reached = Progress("All are settled", 1.0, 1.0)
     await execute_sql(engine, "UPDATE campaigns SET goal_settings = goal_settings - 'goal_percent'")
-    await raise_goal_alert_and_stop_if_chosen(engine, replace(campaign, goal_percent=90), reached, now=NOW)
+    await store_goal_alert_and_stop_campaign_if_chosen(engine, replace(campaign, goal_percent=90), reached, now=NOW)
     assert await fetch_value(engine, "SELECT goal_reached FROM campaigns") is None
-    await raise_goal_alert_and_stop_if_chosen(engine, campaign, reached, now=NOW)
+    await store_goal_alert_and_stop_campaign_if_chosen(engine, campaign, reached, now=NOW)
     assert await fetch_value(engine, "SELECT goal_reached FROM campaigns")

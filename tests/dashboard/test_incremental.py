@@ -201,7 +201,7 @@ async def test_of_another_revision_a_course_begins_anew(engine, law):
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", *hasty, reason="", actor="ada", now=NOW
         )
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     await answer(engine, campaign, 1)
     course = await newest_state(engine, campaign, courses)

@@ -52,4 +52,4 @@ def test_a_typical_interval_is_points_a_share_or_a_factor_and_nothing_where_it_i
 
 
 def test_ends_of_intervals_near_zero_have_no_sign():
-    assert POINTS_UNIT.format_place_rounded(-0.3) == "0"
+    assert POINTS_UNIT.format_number_at_place_rounded(-0.3) == "0"

@@ -26,7 +26,7 @@ from app.experiments.human_arms import HUMAN_ARMS, ExperimentRequest, create_exp
 from app.imports.demo import DEMO_ITEMS_FILE, read_demo_true_word_frequencies
 from app.quality.decisions import exclude_annotator, find_annotator_id_or_refuse
 from app.record.campaign import load_campaign_by_slug_or_refuse
-from app.record.revisions import revise_posteriors_if_decision_missing
+from app.record.revisions import switch_revision_if_it_misses_decisions
 from app.server import serve
 from app.settings import Settings
 from app.simulation.annotators import population_with_random_bias_only
@@ -383,7 +383,7 @@ async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine
     async with engine.begin() as connection:
         who = await find_annotator_id_or_refuse(connection, made.campaigns["EASL"], "A1")
         await exclude_annotator(connection, made.campaigns["EASL"], who, reason="bot", now=NOW)
-    await revise_posteriors_if_decision_missing(engine, made.campaigns["EASL"].id, now=NOW)
+    await switch_revision_if_it_misses_decisions(engine, made.campaigns["EASL"].id, now=NOW)
     await easel("compare", "verbs", "--out", tmp_path)
     assert "| 0 | 0 | 0.0 |" in (tmp_path / "verbs.md").read_text().split("EASL | ")[1].split("\n")[0]
 

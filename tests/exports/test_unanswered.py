@@ -14,7 +14,7 @@ from app.designs.registry import DESIGNS
 from app.exports.registry import open_export_or_refuse
 from app.exports.unanswered import UNANSWERED_EXPORT_COLUMNS
 from app.quality import decisions
-from app.record.revisions import revise_posteriors_if_decision_missing
+from app.record.revisions import switch_revision_if_it_misses_decisions
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -128,7 +128,7 @@ async def test_the_file_of_responses_says_which_are_left_out_and_why(engine):
         await decisions.hold_annotator(connection, campaign, people["Cy"], reason="to ask", now=NOW)
     before = await rows_of(engine, campaign.slug, "responses")
     assert {(row["counts"], row["left_out"], row["revision"]) for row in before} == {("true", "", "0")}
-    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     rows = await rows_of(engine, campaign.slug, "responses")
     columns = ("counts", "left_out", "left_out_reason", "left_out_at", "barred", "revision")
     told = {(row["name"], row["seq"] == str(single)): tuple(row[name] for name in columns) for row in rows}
@@ -147,7 +147,7 @@ async def test_a_restored_annotators_answers_count_and_give_no_reason(engine):
         await decisions.restore_annotator(
             connection, campaign, people["Ann"], reason="no spam", now=NOW + timedelta(hours=1)
         )
-    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     rows = await rows_of(engine, campaign.slug, "responses")
     assert {(row["counts"], row["left_out"], row["barred"]) for row in rows} == {("true", "", "")}
 
@@ -166,7 +166,7 @@ async def test_an_answer_that_was_changed_is_replaced_once_the_new_one_counts(en
     first, second = (rows[: len(hit.items)], rows[len(hit.items) :])
     assert {(row["counts"], row["left_out"]) for row in first} == {("true", "")}
     assert {(row["counts"], row["left_out"]) for row in second} == {("false", "not_yet")}
-    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     rows = await rows_of(engine, campaign.slug, "responses")
     first, second = (rows[: len(hit.items)], rows[len(hit.items) :])
     assert {(row["counts"], row["left_out"], row["left_out_reason"]) for row in first} == {
@@ -182,7 +182,7 @@ async def test_imported_hits_without_a_score_say_it_too(engine):
     ann = await fetch_value(engine, "SELECT min(id) FROM annotators WHERE worker_id = 'Ann'")
     async with engine.begin() as connection:
         await decisions.exclude_annotator(connection, campaign, ann, reason="spam", now=NOW)
-    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     rows = await rows_of(engine, campaign.slug, "responses")
     assert {row["item"]: row["left_out"] for row in rows} == {"v0": "annotator_excluded", "v1": ""}
 
@@ -195,5 +195,5 @@ async def test_of_criteria_every_row_says_it(engine):
     ann = await fetch_value(engine, "SELECT id FROM annotators")
     async with engine.begin() as connection:
         await decisions.exclude_annotator(connection, campaign, ann, reason="spam", now=NOW)
-    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert [row["left_out"] for row in await rows_of(engine, campaign.slug, "responses")] == ["annotator_excluded"] * 6

@@ -14,7 +14,7 @@ from app.campaigns.settings import CampaignSettings
 from app.campaigns.summaries import load_campaign_with_progress_or_refuse
 from app.database.bulk import open_snapshot
 from app.goal_monitor import release
-from app.goal_monitor.monitor import raise_goal_alert_and_stop_if_chosen, scan_goal_and_act_unless_overtaken
+from app.goal_monitor.monitor import scan_goal_and_act_unless_overtaken, store_goal_alert_and_stop_campaign_if_chosen
 from app.goals.progress import Progress, goal_progress_or_none
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderated_means_of_tally
@@ -103,7 +103,7 @@ async def test_what_is_settled_no_longer_since_answers_count_no_more_is_asked_ab
         people = (await connection.execute(text("SELECT id FROM annotators ORDER BY id"))).scalars().all()
         for person in people[1:]:
             await decisions.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert await settled_items(engine, campaign) == set()
     assert await replay_is_clean(engine, campaign.slug)
     await answered(engine, campaign, range(4, 7))
@@ -159,7 +159,7 @@ async def test_what_a_look_finds_of_a_goal_that_is_another_one_meanwhile_counts_
     await store_settings(engine, goal="none")
     late = release.SettledChange(np.array([0]), np.array([True]))
     assert not await release.try_to_store_settled_flags(engine, campaign, late)
-    await raise_goal_alert_and_stop_if_chosen(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)
+    await store_goal_alert_and_stop_campaign_if_chosen(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)
     assert await fetch_rows(engine, "SELECT releases, goal_reached FROM campaigns") == [(0, None)]
 
 

@@ -108,7 +108,7 @@ async def test_answers_that_count_no_more_are_no_reason_to_stop(engine):
         people = (await connection.execute(text("SELECT id FROM annotators ORDER BY id"))).scalars().all()
         for person in people[1:]:
             await decisions.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).status == "running"
 

@@ -38,7 +38,7 @@ from app.exports.responses import (
     VERSION_COLUMN,
 )
 from app.imports import responses_import
-from app.record.revisions import revise_posteriors_if_decision_missing
+from app.record.revisions import switch_revision_if_it_misses_decisions
 from app.text.table_formats import ExportFormat
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -297,7 +297,7 @@ async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, forma
             told = await undo.replace_answer_and_return_receipt_or_refuse(
                 connection, me, hit.id, told.seq, sent, now=NOW
             )
-    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     exported = await text_of(engine, campaign.slug, "responses", format_)
     assert len(exported.splitlines()) == (format_ == "csv") + 3 * len(hit.items)
     assert (await import_results(engine, copy, exported, f"responses.{format_}")).responses == 1

@@ -9,7 +9,7 @@ import pytest
 
 from app.analysis.api.analysis import NOTE_CODES
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.ground.notes import Note, make_mention, mention_placeholders, notes_with_names
+from app.inference.ground.notes import Note, joined_mention_placeholders_text, make_mention, notes_with_names
 
 APP = Path(__file__).resolve().parents[2] / "app"
 NAMES = {"item": "abcdefghijkl", "annotator": "xy"}
@@ -44,7 +44,10 @@ def test_a_mask_mentions_what_it_marks():
 
 def test_groups_are_mentioned_one_after_another():
     note = Note(
-        "groups", f"Two groups: {mention_placeholders(2)}.", make_mention("item", [0, 1]), make_mention("item", [2])
+        "groups",
+        f"Two groups: {joined_mention_placeholders_text(2)}.",
+        make_mention("item", [0, 1]),
+        make_mention("item", [2]),
     )
     assert note.with_names(NAMES) == "Two groups: items “a” and “b”; item “c”."
 

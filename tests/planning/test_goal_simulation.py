@@ -18,7 +18,7 @@ from app.planning.goal_simulation import (
     MAX_ITEMS_MEASURED_BY_LAW,
     MAX_NEW_JUDGMENTS_PER_ITEM,
     PastComparisons,
-    campaign_with_share_of_items,
+    campaign_settings_scaled_to_share_of_items,
     count_simulated_items,
     forecast_goal,
     is_forecast_measured_by_law,
@@ -149,10 +149,10 @@ def test_a_sample_of_the_items_needs_as_many_judgments_an_item(goal):
 
 
 def test_a_sample_has_its_share_of_the_best_and_of_the_probability():
-    mine = campaign_with_share_of_items(campaign("best", best_items=40, goal_percent=81), 0.5)
+    mine = campaign_settings_scaled_to_share_of_items(campaign("best", best_items=40, goal_percent=81), 0.5)
     assert mine.best_items == 20
     assert mine.goal_percent == pytest.approx(90)
-    assert campaign_with_share_of_items(campaign("intervals", goal_percent=81), 0.5).goal_percent == 81
+    assert campaign_settings_scaled_to_share_of_items(campaign("intervals", goal_percent=81), 0.5).goal_percent == 81
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,9 @@ def test_a_sample_of_the_items_has_its_share_of_the_hits_that_annotators_may_ans
     hopeless = campaign("intervals", goal_width=1, hits_per_annotator=2)
     found = forecast_goal(hopeless, no_evidence(100), PEOPLE, runs=1, seed=1, annotator_count=50, sample=60)
     assert found.ran_out.all()
-    start = prepare_start_of_forecast(campaign_with_share_of_items(hopeless, 0.6), no_evidence(60), PEOPLE, 50)
+    start = prepare_start_of_forecast(
+        campaign_settings_scaled_to_share_of_items(hopeless, 0.6), no_evidence(60), PEOPLE, 50
+    )
     assert start.participation.hits_left is not None
     assert (int(start.participation.hits_left.sum()), set(start.participation.hits_left.tolist())) == (60, {1, 2})
 

@@ -14,7 +14,7 @@ from app.privacy.erasures import erase_person_and_return_erasure
 from app.privacy.retention import RetentionDue, lock_campaign_and_tell_if_still_due
 from app.quality import decisions
 from app.quality.listings import load_annotators_to_review
-from app.record.revisions import revise_posteriors_if_decision_missing
+from app.record.revisions import switch_revision_if_it_misses_decisions
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -116,7 +116,7 @@ async def test_removed_values_are_overwritten_only_after_no_revision_needs_them(
     campaign, _ = await create_answered_campaign(engine)
     await erase_found(engine, campaign, WORKER_ID, "remove", now=LATER)
     assert await verification_is_clean(engine, campaign)
-    await revise_posteriors_if_decision_missing(engine, campaign.id, now=LATER)
+    await switch_revision_if_it_misses_decisions(engine, campaign.id, now=LATER)
     assert await verification_is_clean(engine, campaign)
     await finish_open_erasures(engine, now=LATER)
     assert await verification_is_clean(engine, campaign)

@@ -48,7 +48,7 @@ async def decide(engine: AsyncEngine, campaign: Campaign, what: str, number: int
     function = getattr(decisions, what if what.endswith("_answer") else f"{what}_annotator")
     async with engine.begin() as connection:
         result = await function(connection, campaign, number, reason=reason, actor=ADA, now=NOW)
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     return result
 
 

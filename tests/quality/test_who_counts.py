@@ -229,7 +229,7 @@ async def test_a_decision_is_said_to_be_missing_in_the_scores_until_they_are_rev
     async with engine.begin() as connection:
         await decisions.exclude_annotator(connection, campaign, first, reason="fast", actor=ADA, now=NOW)
         seen.append(await annotators.are_decisions_missing_in_posteriors(connection, campaign.id))
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     async with engine.connect() as connection:
         seen.append(await annotators.are_decisions_missing_in_posteriors(connection, campaign.id))
     assert seen == [False, True, False]

@@ -42,7 +42,7 @@ async def test_another_process_makes_the_same_revision(engine, long, law):
     campaign, (first, *_) = await answered(engine, update_law=law)
     before = await fetch_rows(engine, POSTERIORS)
     await left_out(engine, campaign, first)
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert await fetch_rows(engine, POSTERIORS) != before
     assert await revisions.load_campaign_ids_due_for_revision(engine) == []
     assert (await verified(engine, campaign)).has_no_mismatches
@@ -59,7 +59,7 @@ async def test_another_process_gets_the_password_of_the_database(database_url, e
     monkeypatch.setattr(revisions, "run_in_process", note_url)
     with_password = make_url(database_url).set(password="open sesame").render_as_string(hide_password=False)
     engine_with_password = create_engine(with_password, pool_size=1)
-    await revisions.revise_posteriors_if_decision_missing(engine_with_password, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine_with_password, campaign.id, now=NOW)
     await engine_with_password.dispose()
     assert [url.password for url in urls] == ["open sesame"]
 
@@ -69,13 +69,13 @@ async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(e
     await left_out(engine, campaign, first)
     async with engine.connect() as holding:  # an answer that is being stored: the switch waits
         await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
-        attempt = asyncio.create_task(revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW))
+        attempt = asyncio.create_task(revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW))
         await wait_until(engine, requests_are_waiting_sql(1))
         attempt.cancel()
         with pytest.raises(asyncio.CancelledError):
             await attempt
     assert await revisions.load_campaign_ids_due_for_revision(engine) == [campaign.id]
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert (await verified(engine, campaign)).has_no_mismatches
 
@@ -172,7 +172,7 @@ async def test_decisions_that_come_at_once_are_acted_on_together(engine):
     for who in people:
         await left_out(engine, campaign, who)
     await asyncio.gather(
-        *(revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW) for _ in people)
+        *(revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW) for _ in people)
     )
     assert await fetch_value(engine, "SELECT revision FROM campaigns") == 1
     assert await revisions.load_campaign_ids_due_for_revision(engine) == []
@@ -188,7 +188,7 @@ async def test_the_switch_does_not_keep_others_waiting_for_somebody_who_takes_lo
         storing = driver.transaction()
         await storing.start()
         await driver.execute(f"SELECT pg_advisory_xact_lock_shared(hashtext('campaign.switch'), {campaign.id})")
-        revising = asyncio.create_task(revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW))
+        revising = asyncio.create_task(revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW))
         await wait_until(engine, requests_are_waiting_sql(1))
         await submit_scores(engine, quick, hit)  # it would wait for the switch, which would wait for the slow one
         assert not revising.done()

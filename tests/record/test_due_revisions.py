@@ -40,14 +40,14 @@ async def test_after_a_start_all_decisions_are_acted_on(engine, due):
 
 
 async def test_one_that_fails_stops_no_other_and_is_tried_in_the_next_round(engine, due, monkeypatch):
-    real, problems = revisions.revise_posteriors_if_decision_missing, [KeyError("broken")]
+    real, problems = revisions.switch_revision_if_it_misses_decisions, [KeyError("broken")]
 
     async def breaks(engine, campaign_id, *, now):
         if campaign_id == due[0] and problems:
             raise problems.pop()
         await real(engine, campaign_id, now=now)
 
-    monkeypatch.setattr(due_revisions, "revise_posteriors_if_decision_missing", breaks)
+    monkeypatch.setattr(due_revisions, "switch_revision_if_it_misses_decisions", breaks)
     loop = loop_of(engine)
     with pytest.raises(KeyError):
         await loop.revise_due_campaigns()
@@ -74,14 +74,14 @@ async def test_a_revision_that_was_asked_for_can_be_waited_for(engine, due):
 
 
 async def test_a_revision_goes_on_after_its_request_has_waited_long_enough(engine, due, monkeypatch):
-    real, may_go_on, done = revisions.revise_posteriors_if_decision_missing, asyncio.Event(), asyncio.Event()
+    real, may_go_on, done = revisions.switch_revision_if_it_misses_decisions, asyncio.Event(), asyncio.Event()
 
     async def slow(engine, campaign_id, *, now):
         await may_go_on.wait()
         await real(engine, campaign_id, now=now)
         done.set()
 
-    monkeypatch.setattr(due_revisions, "revise_posteriors_if_decision_missing", slow)
+    monkeypatch.setattr(due_revisions, "switch_revision_if_it_misses_decisions", slow)
     await loop_of(engine).start_revision_and_wait(due[0], now=NOW, wait_seconds=0.01)
     assert await revisions.load_campaign_ids_due_for_revision(engine) == due
     may_go_on.set()
@@ -93,7 +93,7 @@ async def test_a_revision_that_a_stop_interrupts_stays_due(engine, due, monkeypa
     async def endless(*_, **__):
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(due_revisions, "revise_posteriors_if_decision_missing", endless)
+    monkeypatch.setattr(due_revisions, "switch_revision_if_it_misses_decisions", endless)
     loop = loop_of(engine)
     await loop.start_revision_and_wait(due[0], now=NOW, wait_seconds=0.01)
     await loop.stop()
@@ -104,7 +104,7 @@ async def test_who_waits_for_a_revision_is_told_that_it_was_refused(engine, due,
     async def refuses(*_, **__):
         raise Conflict("A response names an item that is not there.")
 
-    monkeypatch.setattr(due_revisions, "revise_posteriors_if_decision_missing", refuses)
+    monkeypatch.setattr(due_revisions, "switch_revision_if_it_misses_decisions", refuses)
     with pytest.raises(Conflict):
         await loop_of(engine).start_revision_and_wait(due[0], now=NOW)
 
@@ -113,7 +113,7 @@ async def test_a_record_that_cannot_be_replayed_is_said_once(engine, due, monkey
     async def refuses(*_, **__):
         raise Conflict("A response names an item that is not there.")
 
-    monkeypatch.setattr(due_revisions, "revise_posteriors_if_decision_missing", refuses)
+    monkeypatch.setattr(due_revisions, "switch_revision_if_it_misses_decisions", refuses)
     loop = loop_of(engine)
     await loop.revise_due_campaigns()
     await loop.revise_due_campaigns()

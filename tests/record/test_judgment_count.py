@@ -6,7 +6,7 @@ from sqlalchemy import text
 from app.database.bulk import open_snapshot
 from app.record import judgment_count
 from app.record.judgment_count import count_judgments_by_campaign
-from app.record.revisions import revise_posteriors_if_decision_missing, store_decision_and_return_number
+from app.record.revisions import store_decision_and_return_number, switch_revision_if_it_misses_decisions
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -85,7 +85,7 @@ async def test_answers_that_do_not_count_are_not_counted(engine):
             connection, campaign, "exclude", "annotator", row, reason="", actor="ada", now=NOW
         )
     assert await judgments_in_list(engine, campaign) == 15  # as in the posteriors
-    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert await judgments_in_list(engine, campaign) == 5
     await answer(engine, campaign, ann, 1)
     await answer(engine, campaign, bob, 1)

@@ -121,7 +121,7 @@ async def test_of_two_moves_at_once_one_is_made_and_logged(engine):
 
 async def test_another_process_can_move_a_long_campaign(engine):
     campaign = await create_older_campaign(engine, FIRST_EDITION_INITIAL_STATE)
-    await law_editions.recompute_under_newest_edition(engine, campaign.id, in_process=True, now=NOW)
+    await law_editions.recompute_under_newest_edition(engine, campaign.id, in_other_process=True, now=NOW)
     assert await edition_and_mismatches(engine, campaign.slug) == (NEWEST_EDITION, [])
 
 
@@ -140,6 +140,6 @@ async def test_the_process_that_moves_a_campaign_gets_the_password_of_the_databa
     monkeypatch.setattr(law_editions, "run_in_process", note_url)
     with_password = make_url(database_url).set(password="open sesame").render_as_string(hide_password=False)
     engine = create_engine(with_password, pool_size=1)
-    await law_editions.recompute_under_newest_edition(engine, 7, in_process=True, now=NOW)
+    await law_editions.recompute_under_newest_edition(engine, 7, in_other_process=True, now=NOW)
     await engine.dispose()
     assert [url.password for url in urls] == ["open sesame"]

@@ -142,5 +142,5 @@ async def test_of_another_revision_all_is_new(engine):
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", someone, reason="", actor="ada", now=NOW
         )
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert (await poll(engine, campaign, before)).previous is None

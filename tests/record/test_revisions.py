@@ -51,7 +51,7 @@ def patient(monkeypatch):
 async def decide(engine, campaign, kind="exclude", **about) -> int:
     async with engine.begin() as connection:
         seq = await decided(connection, campaign, kind, **about)
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     return seq
 
 
@@ -145,7 +145,7 @@ async def test_only_the_present_revision_is_kept(engine):
 
 async def test_a_revision_without_a_new_decision_changes_nothing(engine):
     campaign, _ = await answered(engine)
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert await fetch_value(engine, "SELECT revision FROM campaigns") == 0
 
 
@@ -224,7 +224,7 @@ async def test_an_attempt_that_broke_off_is_simulated_for_at_the_next_start(engi
     before = await fetch_rows(engine, POSTERIORS)
     async with engine.connect() as holding:  # an answer that is being stored: the switch waits, and is killed
         await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
-        attempt = asyncio.create_task(revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW))
+        attempt = asyncio.create_task(revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW))
         await wait_until(engine, requests_are_waiting_sql(1))
         attempt.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -232,7 +232,7 @@ async def test_an_attempt_that_broke_off_is_simulated_for_at_the_next_start(engi
     assert await fetch_rows(engine, POSTERIORS) == before
     assert (await verified(engine, campaign)).has_no_mismatches
     assert await revisions.load_campaign_ids_due_for_revision(engine) == [campaign.id]
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert await revisions.load_campaign_ids_due_for_revision(engine) == []
     assert await fetch_rows(engine, POSTERIORS) != before
     assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
@@ -260,7 +260,7 @@ async def test_revisions_of_many_campaigns_at_once_take_one_connection(database_
         for campaign, (first, _) in campaigns:
             await decided(connection, campaign, annotator=first)
     await asyncio.gather(
-        *(revisions.revise_posteriors_if_decision_missing(small, campaign.id, now=NOW) for campaign, _ in campaigns)
+        *(revisions.switch_revision_if_it_misses_decisions(small, campaign.id, now=NOW) for campaign, _ in campaigns)
     )
     assert await fetch_rows(small, "SELECT DISTINCT revision FROM campaigns") == [(1,)]
     await small.dispose()
@@ -272,7 +272,7 @@ async def test_two_processes_that_revise_at_once_take_turns(engine, database_url
         await decided(connection, campaign, annotator=first)
     other = create_engine(database_url, pool_size=1)
     async with revisions.hold_revision_work_during_block(other, campaign.id):
-        waits = asyncio.create_task(revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW))
+        waits = asyncio.create_task(revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW))
         await asyncio.sleep(0.05)
         assert not waits.done()
     await waits
@@ -303,7 +303,7 @@ async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(en
         await submission.store_answer_of_hit_and_return_receipt(
             driver, quick, hits[0].id, Answer(dict.fromkeys(hits[0].items, 50.0)), now=NOW
         )
-        revising = asyncio.create_task(revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW))
+        revising = asyncio.create_task(revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW))
         await wait_until(engine, requests_are_waiting_sql(1))
         submitting = asyncio.create_task(submit_scores(engine, slow, hits[1]))
         await wait_until(engine, requests_are_waiting_sql(2))  # who comes after the switch does not pass it by
@@ -324,7 +324,7 @@ async def test_the_switch_waits_for_an_import_that_has_begun_to_write(engine, pa
         await another_import.execute(LOCK_RESPONSE_IMPORTS, {"campaign": campaign.id})
         importing = asyncio.create_task(import_results(engine, campaign, row))
         await wait_until(engine, requests_are_waiting_sql(1))
-        revising = asyncio.create_task(revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW))
+        revising = asyncio.create_task(revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW))
         await wait_until(engine, requests_are_waiting_sql(2))
     await asyncio.gather(importing, revising)
     assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
@@ -363,7 +363,7 @@ async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, 
         await decided(connection, campaign, "include", annotator=excluded)
     async with engine.connect() as holding:
         await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
-        revising = asyncio.create_task(revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW))
+        revising = asyncio.create_task(revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW))
         await wait_until(engine, requests_are_waiting_sql(1))
         submitting = asyncio.create_task(submit_scores(engine, people[1], hits[0]))
         await wait_until(engine, requests_are_waiting_sql(2))

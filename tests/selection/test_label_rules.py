@@ -12,7 +12,7 @@ from app.selection.label_rules import (
     INFORMATION_RULE,
     expected_label_information,
     label_counts_of_each_posterior,
-    label_entropy,
+    true_class_entropy_bits,
 )
 from app.selection.rule import ItemValues, SelectionSettings
 from benchmarks import label_selection
@@ -43,12 +43,12 @@ def test_the_posterior_of_an_items_class_by_hand():
 
 def test_what_is_left_open_and_what_a_label_tells_by_hand():
     prior = TWO.posterior([[0, 0]])
-    assert label_entropy(prior, TWO) == pytest.approx([0.721928], abs=1e-6)
+    assert true_class_entropy_bits(prior, TWO) == pytest.approx([0.721928], abs=1e-6)
     # The paper's third annotator: .25 bits.
     assert expected_label_information(prior, TWO) == pytest.approx([0.253], abs=5e-4)
 
 
-@pytest.mark.parametrize("measure", [label_entropy, expected_label_information])
+@pytest.mark.parametrize("measure", [true_class_entropy_bits, expected_label_information])
 @given(counts=st.lists(st.tuples(*[st.integers(0, 8)] * 3), min_size=1, max_size=10))
 def test_a_label_tells_no_more_than_is_open_and_that_is_no_more_than_of_equal_classes(measure, counts):
     model = pooled_dawid_skene.fit(counts, np.ones(len(counts)))
@@ -56,7 +56,7 @@ def test_a_label_tells_no_more_than_is_open_and_that_is_no_more_than_of_equal_cl
     worth = measure(posterior, model)
     assert posterior.sum(axis=1) == pytest.approx(1.0)
     assert np.all(worth >= -1e-12)
-    assert np.all(worth <= label_entropy(posterior, model) + 1e-12)
+    assert np.all(worth <= true_class_entropy_bits(posterior, model) + 1e-12)
     assert np.all(worth <= np.log2(3) + 1e-12)
 
 
@@ -65,8 +65,10 @@ def test_the_expected_entropy_after_one_more_label_is_as_much_lower_as_it_tells(
     posterior = TWO.posterior(counts)
     after = [TWO.posterior(counts + label) for label in np.eye(2)]
     chance = (posterior @ TWO.response)[0]
-    left = sum(p * label_entropy(one, TWO)[0] for p, one in zip(chance, after, strict=True))
-    assert label_entropy(posterior, TWO)[0] - left == pytest.approx(expected_label_information(posterior, TWO)[0])
+    left = sum(p * true_class_entropy_bits(one, TWO)[0] for p, one in zip(chance, after, strict=True))
+    assert true_class_entropy_bits(posterior, TWO)[0] - left == pytest.approx(
+        expected_label_information(posterior, TWO)[0]
+    )
 
 
 def test_with_many_labels_it_is_dawid_and_skenes_fit_of_one_annotator():
@@ -124,8 +126,8 @@ def test_it_hears_of_labels_and_of_two_reports_believes_the_newer():
     index = index_of(ENTROPY_RULE, (1, 0), (1, 0), (1, 0))
     index.update([1], [0.5], [0.1], [2])
     assert index.items_with_unread_labels == {1}
-    index.update_labels([1], states((1, 1)))
-    index.update_labels([1], states((1, 0)))
+    index.update_label_posteriors([1], states((1, 1)))
+    index.update_label_posteriors([1], states((1, 0)))
     assert index.items_with_unread_labels == set()
     assert index.draw_hit_or_none(1, **ANYBODY, rng=np.random.default_rng(1)).leader == 1
     index.require_consistency()
@@ -145,7 +147,7 @@ def test_each_item_lies_in_the_bag_of_its_labels_whatever_happens(events):
         counts[item, label] += 1
         index.update([item], [0.5], [0.1], [int(counts[item].sum())])
         if told:
-            index.update_labels([item], states(counts[item]))
+            index.update_label_posteriors([item], states(counts[item]))
         index.require_consistency()
         draw = index.draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(1))
         assert draw is None or (counts[draw.items].sum(axis=1) < 5).all()

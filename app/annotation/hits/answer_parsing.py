@@ -9,8 +9,8 @@ from app.designs.answer import Answer, AnswerByCriterion, Form
 from app.designs.criteria import AskedCampaign, Criterion, Submission, submission_of_each_criterion_or_refuse
 from app.quality.check_positions import PlacedCheck, shown_numbers_of_items_and_checks
 from app.selection.segments import (
-    copy_values_to_items_with_equal_output,
     items_of_hit_with_distinct_outputs,
+    value_by_item_with_equal_outputs_filled_in,
     value_of_each_item_by_its_shown_item,
 )
 
@@ -70,7 +70,7 @@ def parse_answer_and_values_of_criterion(
     if hit.shown_as:
         answer = replace(
             answer,
-            unjudged=copy_values_to_items_with_equal_output(answer.unjudged, hit.hit_items, hit.shown_as),
+            unjudged=value_by_item_with_equal_outputs_filled_in(answer.unjudged, hit.hit_items, hit.shown_as),
             remarks=remarks.remarks_copied_to_equal_outputs(answer.remarks, hit.hit_items, hit.shown_as),
         )
     return answer, value_of_each_item_by_its_shown_item(shown_values, hit.hit_items, hit.shown_as)

@@ -147,7 +147,7 @@ async def store_answers_to_locked_hits_and_return_outcome_by_hit(
     placed_checks_by_hit = (
         await checks.load_placed_checks_by_hit(connection, locked.id, [*locked.hits]) if locked.has_checks else {}
     )
-    laws = await start_law_runners(connection, locked)
+    laws = await lock_posteriors_and_make_law_runner_of_each_criterion(connection, locked)
     judgments = Counter(dict(zip(locked.numbers or (), locked.judgments or (), strict=True)))
     excluded = {*(locked.excluded or ())}
     refusals: dict[int, Refusal] = {}
@@ -233,7 +233,9 @@ async def validate_answer_for_storage(
     )
 
 
-async def start_law_runners(connection: Driver, locked: LockedAnswers) -> list[LawRunner]:
+async def lock_posteriors_and_make_law_runner_of_each_criterion(
+    connection: Driver, locked: LockedAnswers
+) -> list[LawRunner]:
     """Return a runner of the campaign's law for each criterion, with the posteriors of the locked items."""
     states_by_criterion = [dict(zip(locked.numbers or (), locked.states or (), strict=True))]
     for criterion in locked.criteria[1:]:
@@ -322,7 +324,7 @@ async def store_details_and_return_if_item_leaves_pool(
     """
     hit = accepted.hit
     if accepted.has_remarks:
-        await remarks.raise_alerts_of_flagged_items(connection, locked.id, seq)
+        await remarks.store_alert_of_each_item_that_reaches_flag_limit(connection, locked.id, seq)
     if accepted.placed_checks:
         await checks.store_first_check_answers(
             connection,

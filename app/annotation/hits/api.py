@@ -77,7 +77,7 @@ router = APIRouter(
 )
 
 
-def text_without_control_characters_or_error(text: str) -> str:
+def text_or_raise_for_control_characters(text: str) -> str:
     if CONTROL_CHARACTERS.search(text):
         raise ValueError("must have no control characters, such as line breaks")
     return text
@@ -87,7 +87,7 @@ CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 AnnotatorName = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_PLATFORM_ID_CHARACTERS),
-    AfterValidator(text_without_control_characters_or_error),
+    AfterValidator(text_or_raise_for_control_characters),
 ]
 
 

@@ -425,7 +425,7 @@ async def load_assignments_and_update_cache(
     if not rows:
         return {}
     rows.sort(key=attrgetter("place"))
-    campaign = await load_campaign_unless_remembered(connection, cache, campaign_id, rows[0].campaign_version)
+    campaign = await remembered_or_loaded_campaign_of_version(connection, cache, campaign_id, rows[0].campaign_version)
     if campaign.campaign_version != rows[0].campaign_version:  # it was changed between the two statements
         return await load_assignments_and_update_cache(connection, cache, campaign_id, queries, refresh=refresh)
     for row in rows:
@@ -445,7 +445,7 @@ async def load_assignments_and_update_cache(
     return {row.assignment_id: row for row in rows}
 
 
-async def load_campaign_unless_remembered(
+async def remembered_or_loaded_campaign_of_version(
     connection: Driver, cache: PosteriorCache, campaign_id: int, version: str
 ) -> VersionedCampaign:
     """Return the campaign, read again if this process remembers another version."""

@@ -340,12 +340,12 @@ class PosteriorCache:
             {"campaign": campaign.id, "since": campaign_index.watermark},
             PosteriorChanges,
         )
-        if self.drop_index_and_tell_if_stale(campaign, campaign_index, changes):
+        if self.drop_index_if_stale_and_return_whether_stale(campaign, campaign_index, changes):
             return await self.load_current_index(connection, campaign)
         campaign_index.merge_changes(changes)
         return campaign_index
 
-    def drop_index_and_tell_if_stale(
+    def drop_index_if_stale_and_return_whether_stale(
         self,
         campaign: IndexSettings | ChangesAndOpenHits | Campaign,
         campaign_index: CampaignIndex,
@@ -372,7 +372,7 @@ class PosteriorCache:
         if (
             campaign_index is not None
             and row.since is not None
-            and not self.drop_index_and_tell_if_stale(row, campaign_index, row)
+            and not self.drop_index_if_stale_and_return_whether_stale(row, campaign_index, row)
         ):
             campaign_index.merge_changes(row)
 

@@ -125,7 +125,7 @@ async def count_annotators_of_square(
         return SquareCounts((), (), ())
     square = square_of_campaign(campaign, len(conditions))
     annotators = (await connection.execute(SELECT_ROWS_OF_ANNOTATORS, {"campaign": campaign.id, "now": now})).all()
-    people_by_list = Counter((square.list_of_row(one.square_row), one.stays) for one in annotators)
+    people_by_list = Counter((square.list_number_of_row(one.square_row), one.stays) for one in annotators)
     people_by_order = Counter(
         (square.block_order_of_row(one.square_row, (campaign.seed, one.id)), one.stays) for one in annotators
     )

@@ -76,7 +76,7 @@ async def update_label_counts_if_rule_reads_them(
             {"campaign": assignment.campaign_id, "numbers": [*index.items_with_unread_labels]},
             ItemLabels,
         )
-        index.update_labels([row.number for row in rows], [row.labels for row in rows])
+        index.update_label_posteriors([row.number for row in rows], [row.labels for row in rows])
 
 
 async def update_comparisons_if_rule_reads_them(

@@ -5,7 +5,7 @@ from datetime import datetime
 from cachetools import LRUCache
 from sqlalchemy import text
 
-from app.database.campaign import finish_campaign_if_complete_and_tell, is_open_sql
+from app.database.campaign import finish_campaign_if_complete_and_tell, is_item_open_sql
 from app.database.session import Driver, fetch_first_column, fetch_first_value_or_none
 
 # Open items to remember of a campaign, and campaigns in a process.
@@ -14,7 +14,7 @@ MAX_KNOWN_OPEN_ITEMS, MAX_CAMPAIGNS_WITH_KNOWN_ITEMS = 100, 1_000
 OPEN_ITEMS_SQL = f"""
     FROM campaigns c JOIN posteriors p ON p.campaign_id = c.id AND p.revision = c.revision AND p.criterion = 0
     WHERE c.id = :campaign AND p.subject <> ALL(c.always_shown)
-    AND {is_open_sql("p", judgments_wanted="c.judgments_per_item", unjudged_limit="c.unjudged_people")}"""
+    AND {is_item_open_sql("p", judgments_wanted_sql="c.judgments_per_item", unjudged_limit_sql="c.unjudged_people")}"""
 
 ARE_ENOUGH_OPEN = text(f"""
     SELECT count(*) >= (SELECT fewest_items FROM campaigns WHERE id = :campaign)

@@ -22,7 +22,7 @@ from app.annotation.hits.hit_proposal import (
     items_seen_or_held_in_other_visit,
     shuffled_items_with_always_shown,
 )
-from app.database.campaign import is_open_sql
+from app.database.campaign import is_item_open_sql
 from app.database.session import (
     Driver,
     Record,
@@ -35,7 +35,7 @@ from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.selection.rule import Draw, ItemValues
 
 REPLACED_LEADER_REASON = "leader_is_gone"  # the scheduled leader needs no more judgments
-SCHEDULED_ITEM_IS_OPEN = is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")
+SCHEDULED_ITEM_IS_OPEN = is_item_open_sql("p", judgments_wanted_sql=":wanted", unjudged_limit_sql=":people")
 
 # A place in the schedule is free if no open lease and no answer has it. Its items that reached the wanted number
 # through late answers, or left the pool, are dropped; a place without any other item is over. Places that this process

@@ -70,7 +70,9 @@ def campaign_not_found_error() -> NotFound:
     )
 
 
-async def load_platform_of_campaign_or_refuse(connection: Driver, platform: Platform, link_key: str) -> Platform:
+async def load_platform_as_campaign_sets_it_up_or_refuse(
+    connection: Driver, platform: Platform, link_key: str
+) -> Platform:
     """Return the platform as the campaign with this link key sets it up.
 
     Raises:

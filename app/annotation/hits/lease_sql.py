@@ -31,7 +31,7 @@ from sqlalchemy import text
 from app.annotation.hits.assignment import DATABASE_TIME, HIT_IS_OPEN_IN_INDEX, HIT_IS_OPEN_OR_ANSWERED, AssignmentState
 from app.annotation.hits.lease_parameters import HoldParameters, RenewalParameters
 from app.annotation.platforms.visit_limit import Visitor
-from app.database.campaign import is_open_sql
+from app.database.campaign import is_item_open_sql
 from app.database.session import (
     Driver,
     Record,
@@ -96,7 +96,9 @@ WANTED_MINUS_LEASES = ":wanted - coalesce(held.leases, 0)"
 HAS_ROOM_IN_EVERY_ITEM = all_capped_items_meet_condition_sql(f"p.judgments < {WANTED_MINUS_LEASES}")
 
 # Every item is also in the pool, so annotators may be asked about it.
-ITEM_IS_OPEN_BEYOND_LEASES = is_open_sql("p", judgments_wanted=WANTED_MINUS_LEASES, unjudged_limit=":people")
+ITEM_IS_OPEN_BEYOND_LEASES = is_item_open_sql(
+    "p", judgments_wanted_sql=WANTED_MINUS_LEASES, unjudged_limit_sql=":people"
+)
 EVERY_ITEM_IS_OPEN = all_capped_items_meet_condition_sql(ITEM_IS_OPEN_BEYOND_LEASES)
 
 # For each of :all_capped, in order of their numbers: how many more HITs may hold the item, 0 if it is not in the pool,
@@ -111,7 +113,7 @@ COUNT_ROOM_OF_ITEMS = f"""
         SELECT each.item, CAST(max(each.free) - sum(each.leases) AS int) AS room, bool_or(each.leads) AS leads
         FROM (
             SELECT p.subject AS item, 0 AS leases, false AS leads,
-                   CASE WHEN {is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")}
+                   CASE WHEN {is_item_open_sql("p", judgments_wanted_sql=":wanted", unjudged_limit_sql=":people")}
                    THEN :wanted - p.judgments ELSE 0 END AS free
             FROM posteriors p
             WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:all_capped AS int[]))
@@ -224,7 +226,7 @@ async def renew_lease_and_return_its_end_or_none(
         lease_minutes=lease_minutes(assignment, visitor),
     )
     async with connection.transaction():
-        await lock_revision_and_law_state(connection, assignment.campaign_id)
+        await take_shared_store_lock_and_lock_law_state(connection, assignment.campaign_id)
         await execute_statement(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
         expires_at: datetime | None = await fetch_first_value_or_none(connection, RENEW_LEASE, parameters)
@@ -242,7 +244,7 @@ def lease_minutes(assignment: AssignmentState | HeldHit, visitor: Visitor | None
     return min(minutes, visitor.limits.untouched_minutes) if visitor else minutes
 
 
-async def lock_revision_and_law_state(connection: Driver, campaign_id: int) -> None:
+async def take_shared_store_lock_and_lock_law_state(connection: Driver, campaign_id: int) -> None:
     """Lock the right to store in the present revision, and the state of the campaign's law."""
     for statement in (law_storage.SHARE_STORE_LOCK, law_storage.LOCK_LAW_STATE):
         await execute_statement(connection, statement, {"campaign": campaign_id})

@@ -14,7 +14,7 @@ from app.annotation.hits.condition_blocks import has_group_for_task
 from app.annotation.hits.draw_hit import draw_systems_then_segment_or_none
 from app.annotation.hits.fixed_set import unjudged_fixed_items
 from app.annotation.hits.hit_proposal import items_never_asked_again
-from app.database.campaign import finish_campaign_if_complete_and_tell, finish_campaign_where_sql, is_open_sql
+from app.database.campaign import finish_campaign_if_complete_and_tell, finish_campaign_where_sql, is_item_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_column, fetch_first_row_or_none
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
@@ -36,7 +36,9 @@ NoHitReason = Literal[
 
 SELECT_OPEN_ITEMS = text(f"""
     SELECT p.subject AS number FROM posteriors p
-    WHERE {PRESENT_POSTERIORS_CONDITION} AND {is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")}
+    WHERE {PRESENT_POSTERIORS_CONDITION} AND {
+    is_item_open_sql("p", judgments_wanted_sql=":wanted", unjudged_limit_sql=":people")
+}
       AND p.subject <> ALL(CAST(:always AS int[]))
 """)
 

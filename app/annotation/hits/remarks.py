@@ -30,7 +30,7 @@ from app.record.remarks import (
     REMARK_SUBJECT_ID,
     REMARK_SUBJECT_JOINS,
 )
-from app.selection.segments import copy_values_to_items_with_equal_output
+from app.selection.segments import value_by_item_with_equal_outputs_filled_in
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
@@ -109,7 +109,7 @@ def remarks_copied_to_equal_outputs(
 ) -> dict[str, Remark]:
     """Return remarks with those on an output copied to every system that has the same output."""
     hit_remark = {WHOLE_HIT: remarks[WHOLE_HIT]} if WHOLE_HIT in remarks else {}
-    return hit_remark | copy_values_to_items_with_equal_output(remarks, map(str, items), map(str, shown_as))
+    return hit_remark | value_by_item_with_equal_outputs_filled_in(remarks, map(str, items), map(str, shown_as))
 
 
 def remarks_by_page_name(
@@ -124,7 +124,7 @@ def remarks_by_page_name(
     return {page_names[about]: remark for about, remark in stored.items() if about in page_names}
 
 
-async def raise_alerts_of_flagged_items(connection: Driver, campaign_id: int, seq: int) -> None:
+async def store_alert_of_each_item_that_reaches_flag_limit(connection: Driver, campaign_id: int, seq: int) -> None:
     """Raise an alert for each item that reaches the campaign's number of flags with this answer.
 
     HITs differ between annotators, so all flagged HITs of a campaign share one alert. The caller holds locks on the

@@ -27,7 +27,7 @@ from app.annotation.hits.lease_sql import (
     ANNOTATOR_MAY_HOLD_HIT,
     HAS_ROOM_IN_EVERY_ITEM,
     lock_annotator_and_posteriors,
-    lock_revision_and_law_state,
+    take_shared_store_lock_and_lock_law_state,
 )
 from app.annotation.hits.locked_answers import SubmittedAnswer, lock_hits_of_answers_and_return_locked_answers
 from app.annotation.platforms.assignments import AssignmentId
@@ -191,7 +191,7 @@ async def store_late_answer_or_refuse(connection: Driver, answer: SubmittedAnswe
 
     """
     key = AnswerKey(**answer.assignment.parameters, hit=answer.hit_id, now=answer.now)
-    await lock_revision_and_law_state(connection, key.campaign)
+    await take_shared_store_lock_and_lock_law_state(connection, key.campaign)
     hit = await fetch_first_row_or_none(connection, LOCK_EXPIRED_HIT, key, ExpiredHit)
     if hit is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")

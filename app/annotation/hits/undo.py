@@ -25,7 +25,7 @@ from app.annotation.hits.lease_sql import (
     LOCK_ANNOTATOR_ROW,
     LOCK_HIT,
     LOCK_HIT_POSTERIORS,
-    lock_revision_and_law_state,
+    take_shared_store_lock_and_lock_law_state,
 )
 from app.annotation.hits.next_hit import HitOnPage
 from app.annotation.hits.shown_items_sql import SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS_OF_HIT, ShownItems
@@ -309,7 +309,7 @@ async def replace_answer_and_return_receipt_or_refuse(
     """
     key = ReplacementKey(**assignment.parameters, hit=hit_id, now=now, replaces=replaced_seq)
     async with connection.transaction():
-        await lock_revision_and_law_state(connection, key.campaign)
+        await take_shared_store_lock_and_lock_law_state(connection, key.campaign)
         await execute_statement(connection, LOCK_HIT, key)
         annotator_id: int | None = await fetch_first_value_or_none(connection, SELECT_HIT_OWNER, key)
         if annotator_id is None:
@@ -360,7 +360,7 @@ async def store_replacing_response_and_return_its_number(
     }
     seq: int = await fetch_first_value_or_none(connection, STORE_REPLACEMENT, parameters)
     if first.remarks:
-        await remarks.raise_alerts_of_flagged_items(connection, last_answer.id, seq)
+        await remarks.store_alert_of_each_item_that_reaches_flag_limit(connection, last_answer.id, seq)
     return seq
 
 

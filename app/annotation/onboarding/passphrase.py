@@ -78,11 +78,11 @@ async def check_passphrase_and_charge_guess_or_refuse(
     await charge_guess_or_refuse(connection, campaign.id, visitor, now=now)
     if not is_same_passphrase(settings.passphrase, entered_passphrase):
         raise passphrase_wrong_error()
-    refund = charge_guess_parameters(campaign.id, visitor)  # the guess was right
+    refund = query_parameters_of_charged_guess(campaign.id, visitor)  # the guess was right
     await execute_statement(connection, REFUND_GUESS, refund)
 
 
-def charge_guess_parameters(campaign_id: int, visitor: Visitor) -> dict[str, Any]:
+def query_parameters_of_charged_guess(campaign_id: int, visitor: Visitor) -> dict[str, Any]:
     """Return the counts of guesses from a visitor's address and on the campaign, and a guess's share of each."""
     return {
         "campaign": campaign_id,
@@ -95,7 +95,7 @@ def charge_guess_parameters(campaign_id: int, visitor: Visitor) -> dict[str, Any
 
 async def charge_guess_or_refuse(connection: Driver, campaign_id: int, visitor: Visitor, *, now: datetime) -> None:
     """Charge a guess before it is checked. Raises `TooManyAttempts` (details `retry_after_seconds`)."""
-    guess = charge_guess_parameters(campaign_id, visitor)
+    guess = query_parameters_of_charged_guess(campaign_id, visitor)
     try:
         await charge_all_allowances_or_refuse(connection, CHARGE_GUESS, guess, 2, now=now)
     except AllowanceExhausted as reason:

@@ -32,7 +32,7 @@ class QualificationProgress(NamedTuple):
     is_good_enough: bool
 
 
-def has_qualification(settings: VisitSettings, platform: Platform) -> bool:
+def is_qualification_test_required(settings: VisitSettings, platform: Platform) -> bool:
     return bool(settings.qualification) and platform.has_page
 
 
@@ -45,7 +45,7 @@ def qualification_progress(settings: VisitAndAnswerSettings, history: VisitHisto
         if "values" in result.said:
             parts.append(result.said)
         else:
-            earlier_tries, parts = count_tries_including_parts(parts, earlier_tries), []
+            earlier_tries, parts = count_tries_including_last_one(parts, earlier_tries), []
     met, expected = (sum(part[name] for part in parts) for name in ("met", "of"))
     is_finished = len(parts) == set_count
     tries = parts[0].get("try", earlier_tries + 1) if parts else earlier_tries + 1
@@ -59,7 +59,7 @@ def qualification_progress(settings: VisitAndAnswerSettings, history: VisitHisto
     )
 
 
-def count_tries_including_parts(parts_of_last_try: Sequence[Mapping[str, Any]], earlier_tries: int) -> int:
+def count_tries_including_last_one(parts_of_last_try: Sequence[Mapping[str, Any]], earlier_tries: int) -> int:
     """Return the number of tries up to the one with these parts. Old parts, from before the limit, do not say it."""
     return int(parts_of_last_try[0].get("try", earlier_tries + 1)) if parts_of_last_try else earlier_tries
 
@@ -139,7 +139,7 @@ def step_results_of_failed_qualification(settings: VisitAndAnswerSettings, _vers
 
 STEP = VisitStep(
     QUALIFICATION_STEP,
-    has_qualification,
+    is_qualification_test_required,
     has_qualified,
     qualification_result_or_none_if_outdated,
     qualification_template_context,

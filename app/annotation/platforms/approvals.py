@@ -29,7 +29,7 @@ async def list_ids_of_approvable_submissions(
     return [*(await connection.execute(LIST_APPROVABLE_SUBMISSIONS, parameters)).scalars()]
 
 
-async def list_platforms_to_approve(connection: AsyncConnection, campaign: Campaign) -> list[Platform]:
+async def list_arrival_platforms_that_take_approvals(connection: AsyncConnection, campaign: Campaign) -> list[Platform]:
     """Return the platforms that annotators came from and that take a list of submissions to approve."""
     names = (await connection.execute(LIST_PLATFORMS_OF_ANNOTATORS, {"campaign": campaign.id})).scalars()
     platforms = [platform_with_title(name, campaign.panel_title) for name in names if name in PLATFORMS]

@@ -4,7 +4,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.registry import platform_with_title, platforms_with_pages
-from app.annotation.platforms.settings import crowd_settings_of_campaign
+from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of_campaign
 from app.designs.campaign import Campaign
 
 HAS_ANNOTATOR_OF_PLATFORM = text("""
@@ -16,7 +16,7 @@ async def load_notes_on_closed_links(connection: AsyncConnection, campaign: Camp
     """Return a note on each platform that a launched campaign named or had people from, and no longer describes."""
     if campaign.status not in ("running", "paused"):
         return []
-    crowd_settings = crowd_settings_of_campaign(campaign)
+    crowd_settings = crowd_setting_by_name_with_slug_of_campaign(campaign)
     notes = []
     for platform in platforms_with_pages():
         if platform.set_up_by_campaign is None or platform.for_campaign_or_none(crowd_settings):

@@ -21,7 +21,7 @@ from app.annotation.platforms.answer_details import (
     read_answer_details_or_refuse,
 )
 from app.annotation.platforms.cell_reading import MISSING_VALUE_WORDS, CellKind, CellReader, is_missing_value
-from app.annotation.platforms.file_scale import value_of_file_scale_or_refuse
+from app.annotation.platforms.file_scale import campaign_value_of_file_scale_text_or_refuse
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS, Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
 from app.designs.criteria_settings import MAX_CRITERIA
@@ -316,7 +316,7 @@ def parse_value_cell_or_refuse(
             message = "the values of an export are on the campaign’s scale, so scale_from and scale_to do not apply."
             raise_upload_refusal_at_line("scale_not_possible", line, message)
         number = reader.normalise_number_notation(cell, accept_percent=value_reader.is_points_scale)
-        return value_of_file_scale_or_refuse(line, number, scale, value_reader)
+        return campaign_value_of_file_scale_text_or_refuse(line, number, scale, value_reader)
     text = (
         cell
         if cell in value_reader.classes

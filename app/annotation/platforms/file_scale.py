@@ -8,7 +8,9 @@ from app.errors import shorten_echo
 from app.uploads import raise_upload_refusal_at_line
 
 
-def value_of_file_scale_or_refuse(line: int, text: str, scale: tuple[float, float], value_reader: ValueReader) -> float:
+def campaign_value_of_file_scale_text_or_refuse(
+    line: int, text: str, scale: tuple[float, float], value_reader: ValueReader
+) -> float:
     """Return a value of a file's scale on the campaign's scale, by linear interpolation between both scales' ends.
 
     Args:

@@ -342,7 +342,7 @@ def note_on_form_origins_of_campaign_or_empty(campaign: Campaign) -> str:
     return note_on_unused_form_origins_or_empty(campaign.form_origins, templates)
 
 
-def crowd_settings_of_campaign(campaign: Campaign) -> dict[str, Any]:
+def crowd_setting_by_name_with_slug_of_campaign(campaign: Campaign) -> dict[str, Any]:
     """Return the settings of a campaign that its platforms read, by name, and its `slug`."""
     columns = campaign.column_values_of_campaign()
     return {name: columns[name] for name in CrowdSettings.model_fields} | {"slug": campaign.slug}

@@ -20,13 +20,16 @@ from app.annotation.platforms.registry import (
     platforms_of_campaign,
     platforms_offered_for_experiments,
 )
-from app.annotation.platforms.settings import crowd_settings_of_campaign, note_on_form_origins_of_campaign_or_empty
+from app.annotation.platforms.settings import (
+    crowd_setting_by_name_with_slug_of_campaign,
+    note_on_form_origins_of_campaign_or_empty,
+)
 from app.campaigns import empty_campaigns, experiment_arms, hints, item_list, lifecycle, settings_edits
 from app.campaigns.comparisons import ComparisonUnit
 from app.campaigns.conditions_check import load_note_on_blocks_or_empty
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.launch import load_sentence_on_own_priors_or_none
-from app.campaigns.open_link import platform_beside_open_link_or_none, store_closed_open_link_and_open_platforms
+from app.campaigns.open_link import close_open_link_and_keep_platform_links, platform_beside_open_link_or_none
 from app.campaigns.pay import HourlyPay
 from app.campaigns.recordings_check import load_recording_notes
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
@@ -86,7 +89,9 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
     arm = await experiment_arms.load_experiment_arm_or_none(connection, campaign.id, access)
     link_parts = experiment_arms.annotator_link_base_and_key_of_campaign(server_url, campaign, arm)
     platforms = (
-        platforms_offered_for_experiments() if arm else platforms_of_campaign(crowd_settings_of_campaign(campaign))
+        platforms_offered_for_experiments()
+        if arm
+        else platforms_of_campaign(crowd_setting_by_name_with_slug_of_campaign(campaign))
     )
     context = {
         "campaign": campaign,
@@ -155,7 +160,7 @@ def render_confirmation_page(
     refusal: Refusal | None = None,
 ) -> HTMLResponse:
     context = {"campaign": campaign, "action": action, **(warnings or {})}
-    crowd_settings, server_url = crowd_settings_of_campaign(campaign), request_base_url(request)
+    crowd_settings, server_url = crowd_setting_by_name_with_slug_of_campaign(campaign), request_base_url(request)
     context |= {
         "platforms": platforms_of_campaign(crowd_settings),
         "code_platform": platform_with_code_or_none(crowd_settings),
@@ -204,7 +209,7 @@ async def submit_judgments_per_item(values: FormFields, connection: Transaction,
 @router.post(CAMPAIGN_PATH + "/close-open-link")
 async def submit_closing_of_open_link(connection: Transaction, slug: str) -> Response:
     """Close the open link, keep the links of platforms open, and show the page that launches the campaign again."""
-    await store_closed_open_link_and_open_platforms(connection, slug)
+    await close_open_link_and_keep_platform_links(connection, slug)
     return redirect_to(campaign_page_url(slug, "/launch/confirm", notice="link-closed"))
 
 

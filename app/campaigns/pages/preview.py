@@ -14,7 +14,7 @@ from app.campaigns import form_input, lifecycle, preview_hit, step_input
 from app.campaigns.pages.setup import NEW_CAMPAIGN_STEP, initial_settings_of_new_campaign, step_name_or_refuse
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Form
-from app.designs.item_names import reported_item_number_or_refuse
+from app.designs.item_names import item_number_of_media_report_or_refuse
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Invalid
 from app.http.dependencies import (
@@ -102,7 +102,7 @@ async def submit_preview_answer_and_show_next(
     hit = await preview_hit.preview_hit_of_random_items(connection, campaign, number)
     try:
         if "broken" in form_values:
-            reported_item_number_or_refuse(form_values, hit.items)
+            item_number_of_media_report_or_refuse(form_values, hit.items)
             return await render_preview_hit(request, campaign, hit, {"reported": True, "form": form_values})
         preview_hit.refuse_impossible_preview_answer(campaign, hit, Form(form_values, "form"))
     except Invalid as refusal:

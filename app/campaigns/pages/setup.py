@@ -20,9 +20,9 @@ from app.campaigns import (
 from app.campaigns.comparisons import ComparisonUnit, form_values_with_judgments_for_comparisons_or_refuse
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field_or_none
 from app.campaigns.needs import name_of_need_of_settings
-from app.campaigns.open_link import store_closed_open_link_and_open_platforms
+from app.campaigns.open_link import close_open_link_and_keep_platform_links
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
-from app.campaigns.rule_fitting import store_fitting_rules
+from app.campaigns.rule_fitting import store_quality_rules_that_can_flag_someone
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question_or_refuse
@@ -162,11 +162,11 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
         return render_step_page(request, campaign, name, entered, more_context=check_context)
     if values.get("go") == "fitting-rules":
         async with database.begin() as connection:
-            await store_fitting_rules(connection, slug)
+            await store_quality_rules_that_can_flag_someone(connection, slug)
         return redirect_to(f"{setup_rail.step_url(slug, name)}?done=fitting-rules")
     if values.get("go") == "close-open-link":
         async with database.begin() as connection:
-            await store_closed_open_link_and_open_platforms(connection, slug)
+            await close_open_link_and_keep_platform_links(connection, slug)
         return redirect_to(f"{setup_rail.step_url(slug, name)}?done=link-closed")
     next_step = setup_rail.neighbouring_step_or_none(name, 1) if values.get("go") == "next" else None
     return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done=saved")

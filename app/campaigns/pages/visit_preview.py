@@ -21,13 +21,13 @@ from app.annotation.onboarding.passphrase import is_same_passphrase, passphrase_
 from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step_among_pages
 from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
 from app.annotation.platforms.registry import platforms_of_campaign
-from app.annotation.platforms.settings import RETURN_SETTING_NAMES, crowd_settings_of_campaign
+from app.annotation.platforms.settings import RETURN_SETTING_NAMES, crowd_setting_by_name_with_slug_of_campaign
 from app.campaigns import preview_hit, visit_preview
 from app.campaigns.visit_preview import PASSPHRASE_PAGE, VisitPage, VisitPreviewState
 from app.database.session import driver_of
 from app.designs.answer import Form
 from app.designs.content import SourceAndReference
-from app.designs.item_names import rename_form_items_to_positions, reported_item_number_or_refuse
+from app.designs.item_names import item_number_of_media_report_or_refuse, rename_form_items_to_positions
 from app.errors import Conflict, Invalid
 from app.http.dependencies import (
     AppSettings,
@@ -203,7 +203,7 @@ async def preview_after_form_or_refuse(
         return preview.at_page(visit_preview.visit_page_or_first(preview.pages, "no-hit-stopped"))
     hit = await load_previewed_hit_or_example(connection, preview)
     if "broken" in form:
-        reported_item_number_or_refuse(form, hit.items)
+        item_number_of_media_report_or_refuse(form, hit.items)
         return replace(preview, reported=True, form=form)
     return preview.at_page(
         preview.neighbour_page_or_none(1),
@@ -234,7 +234,7 @@ def preview_after_step_form(preview: VisitPreview, form: Mapping[str, str]) -> V
     if step.is_passed(step.history_with_step_result(history, result)):
         step_page = visit_preview.visit_page_or_first(preview.pages, step.step.name)
         return preview.at_page(visit_preview.neighbouring_page_or_none(preview.pages, step_page, 1), kept)
-    return replace(preview, forms=[*preview.forms, visit_preview.form_fields_of_later_replay(form)], kept=kept)
+    return replace(preview, forms=[*preview.forms, visit_preview.form_fields_parsed_again_later(form)], kept=kept)
 
 
 async def load_previewed_hit_or_example(connection: Transaction, preview: VisitPreview) -> preview_hit.PreviewHit:
@@ -294,7 +294,7 @@ async def visit_page_template_context(
         "design": campaign.design,
         "criterion_forms": shown_campaign.shuffled_criteria_for_annotator(0),
         "platform": preview.platform,
-        "token": preview.state.to_token(),
+        "token": preview.state.to_json_token(),
         "token_hours": settings.worker_token_hours,
         "start_token": "",
         "instructions": instructions,
@@ -370,7 +370,7 @@ def build_completion(settings: Settings, preview: VisitPreview, outcome: VisitOu
     """Return the way back to the platform for a participant with example ids."""
     identifiers = [(name, EXAMPLE_PLATFORM_ID) for name in preview.platform.identifiers.names]
     arrival = preview.platform.parse_arrival_or_none(identifiers, settings)
-    crowd_settings = crowd_settings_of_campaign(preview.campaign)
+    crowd_settings = crowd_setting_by_name_with_slug_of_campaign(preview.campaign)
     if preview.hides_codes:
         crowd_settings |= {name: EXAMPLE_CODE for name in RETURN_SETTING_NAMES if crowd_settings[name]}
     return preview.platform.build_completion(arrival.details if arrival else {}, crowd_settings, outcome)
@@ -405,7 +405,7 @@ def preview_bar_context(request: Request, preview: VisitPreview) -> dict[str, An
             "count": len(usual_pages),
             "usual_pages": usual_pages,
             "outcomes": [page for page in preview.pages if page.is_outcome],
-            "platforms": platforms_of_campaign(crowd_settings_of_campaign(preview.campaign)),
+            "platforms": platforms_of_campaign(crowd_setting_by_name_with_slug_of_campaign(preview.campaign)),
             "back": page_query(preview.neighbour_page_or_none(-1)),
             "next": page_query(preview.neighbour_page_or_none(1)),
             "here": page_query(preview.page),

@@ -20,7 +20,7 @@ from app.campaigns.known_answers import (
     MAX_GOLD_ITEMS_AT_ONCE,
     MIN_GOLD_ITEMS,
     KnownAnswersChoice,
-    load_known_answers_offers,
+    load_known_answers_of_usual_columns,
 )
 from app.campaigns.lifecycle import require_draft, unchecked_settings_with_deliverable_emails
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
@@ -133,7 +133,7 @@ async def item_table_template_context(
         "expected_answer_inputs": expected_answer_inputs_of_criteria(
             unchecked_settings_with_deliverable_emails(campaign)
         ),
-        "known_answers": await load_known_answers_offers(connection, campaign),
+        "known_answers": await load_known_answers_of_usual_columns(connection, campaign),
         "default_tolerance": default_tolerance_cell_or_empty(campaign.design),
         "kind": CONTENT_KINDS[campaign.content],
     }
@@ -237,7 +237,7 @@ async def chosen_items_form_response(
     allow_https_media_if_campaign_does(request, campaign)
     context |= {
         "design": campaign.design,
-        "wrong_item": next((row.external_id for row in rows if is_item_of_refusal(row.external_id, refusal)), None),
+        "wrong_item": next((row.external_id for row in rows if is_refusal_about_item(row.external_id, refusal)), None),
         "expected_answer_inputs": expected_answer_inputs_of_criteria(
             unchecked_settings_with_deliverable_emails(campaign)
         ),
@@ -246,7 +246,7 @@ async def chosen_items_form_response(
     return render_page(request, "admin/items_chosen.html", context, status=refusal.status if refusal else 200)
 
 
-def is_item_of_refusal(item_id: str, refusal: Refusal | None) -> bool:
+def is_refusal_about_item(item_id: str, refusal: Refusal | None) -> bool:
     """Return whether a refusal is about this item; it names the beginning of a long id."""
     return refusal is not None and refusal.details.get("item") == shorten_echo(item_id)
 

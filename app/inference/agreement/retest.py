@@ -95,7 +95,7 @@ def compare_repeated_scores(
     annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
     values = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
-    before, repeats_at = _positions_of_repeats_and_previous_or_raise(items, annotators)
+    before, repeats_at = _positions_of_previous_and_repeated_or_raise(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
     same, shift, error, correlation = _same_shift_error_correlation_by_annotator(
         old, new, repeat_annotators, n_annotators, margin
@@ -129,7 +129,7 @@ def compare_repeated_labels(
     annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
     values, _ = number_array_and_count_or_raise("labels", labels)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=values)
-    before, repeats_at = _positions_of_repeats_and_previous_or_raise(items, annotators)
+    before, repeats_at = _positions_of_previous_and_repeated_or_raise(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
     same, kappa = _retest_statistics_of_labels_by_annotator(old, new, repeat_annotators, n_annotators)
     pooled_same, pooled_kappa = _retest_statistics_of_labels_by_annotator(old, new, np.zeros_like(repeat_annotators), 1)
@@ -165,7 +165,7 @@ def compare_repeated_pair_judgments_with_previous(
     )
 
 
-def _positions_of_repeats_and_previous_or_raise(items: Integers, annotators: Integers) -> tuple[Integers, Integers]:
+def _positions_of_previous_and_repeated_or_raise(items: Integers, annotators: Integers) -> tuple[Integers, Integers]:
     """Return the positions of all repeated judgments, and of the previous judgment of each."""
     order = np.lexsort((items, annotators))  # stable: within an annotator's item, time is kept
     is_repeat = (np.diff(items[order]) == 0) & (np.diff(annotators[order]) == 0)

@@ -83,7 +83,7 @@ def pearson(reference: npt.ArrayLike, scores: npt.ArrayLike) -> float:
 
 def spearman(reference: npt.ArrayLike, scores: npt.ArrayLike) -> float:
     """Spearman's rank correlation, ties at their mean rank. Otherwise as `pearson`."""
-    return _pearson_correlation(*map(_mean_ranks, _two_varying_arrays_or_raise(reference, scores)))
+    return _pearson_correlation(*map(_ranks_with_ties_at_mean_rank, _two_varying_arrays_or_raise(reference, scores)))
 
 
 def kendall(reference: npt.ArrayLike, scores: npt.ArrayLike) -> float:
@@ -101,7 +101,7 @@ def _pearson_correlation(x: Array, y: Array) -> float:
     return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
 
 
-def _mean_ranks(values: Array) -> Array:
+def _ranks_with_ties_at_mean_rank(values: Array) -> Array:
     _, place, ties = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Array = (np.cumsum(ties) - (ties - 1) / 2.0)[place]
     return ranks

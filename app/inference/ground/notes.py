@@ -87,7 +87,7 @@ def make_mention(noun: str, numbers_or_mask: npt.ArrayLike) -> Mention:
     return Mention(noun, (np.flatnonzero(array) if array.dtype == np.bool_ else array).tolist())
 
 
-def mention_placeholders(count: int, *, first_number: int = 0) -> str:
+def joined_mention_placeholders_text(count: int, *, first_number: int = 0) -> str:
     """Return the placeholders of `count` mentions in a template, one after another."""
     return "; ".join(f"{{{place}}}" for place in range(first_number, first_number + count))
 

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from app.inference.ground.arrays import Integers
-from app.inference.ground.notes import MAX_LISTED_MENTIONS, Note, make_mention, mention_placeholders
+from app.inference.ground.notes import MAX_LISTED_MENTIONS, Note, joined_mention_placeholders_text, make_mention
 from app.inference.labels.latent_classes import ClimbResult, LabelMatrix
 
 Mask = npt.NDArray[np.bool_]
@@ -100,7 +100,8 @@ def _disconnected_annotators_notes(group_of_annotator: Integers, active_annotato
     end = "; ..." if len(numbers) > MAX_LISTED_MENTIONS else "."
     sentence = (
         f"The annotators fall into {len(numbers):,} groups that share no item: "
-        f"{mention_placeholders(len(members))}{end} The classes are estimated separately in each group, so accuracies "
+        f"{joined_mention_placeholders_text(len(members))}{end} The classes are estimated separately in each group, "
+        f"so accuracies "
         "of different groups are comparable only if the prevalence is the same."
     )
     return [Note("groups_of_annotators", sentence, *members)]

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.notes import Note, make_mention, mention_placeholders
+from app.inference.ground.notes import Note, joined_mention_placeholders_text, make_mention
 from app.inference.ground.validation import (
     number_array_and_count_or_raise,
     outcome_vector_or_raise,
@@ -233,7 +233,7 @@ def _notes_on_systems_without_common_segments(judgments: BaselineJudgments) -> l
     ending = "; ..." if groups > 5 else ""
     sentence = (
         f"The systems fall into {groups} groups that share no segment: "
-        f"{mention_placeholders(len(members))}{ending}. Scores of different groups are comparable only if "
+        f"{joined_mention_placeholders_text(len(members))}{ending}. Scores of different groups are comparable only if "
         "their segments are equally difficult."
     )
     return [Note("groups_of_systems", sentence, *members)]

@@ -210,7 +210,7 @@ class AwareLawBeliefs:
         """
         refuse_repeated_or_unknown_hit_items(hit.items, len(self.items))
         change = run_law_steps(self.law.hit_change_querying_state(hit, self.parameters), self._state_for_query)
-        self._store_change(change)
+        self._apply_change_in_place(change)
         return change
 
     def _state_for_query(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one for each kind of question)
@@ -234,7 +234,7 @@ class AwareLawBeliefs:
                 return [self.priors[number] for number in items]
         raise TypeError(f"{query} is not a query of this law")
 
-    def _store_change(self, change: HitChange) -> None:
+    def _apply_change_in_place(self, change: HitChange) -> None:
         self.state[:, change.items] = change.state
         for number, (since, looked) in change.law_state.items.items():
             before = self.items[number]

@@ -168,14 +168,14 @@ class Implications:
             np.flatnonzero(self._mask_of_rows_above(winner_row) & ~self._mask_of_rows_above(loser_row)), winner_row
         )
         lower = self._below[loser_row].copy()
-        lower[loser_row >> 3] |= _mask_of_column_bit(loser_row)
+        lower[loser_row >> 3] |= _byte_value_of_column_bit(loser_row)
         new = lower & ~self._below[rows]
         self._below[rows] |= new
         return int(np.bitwise_count(new & ~self._told[rows]).sum())
 
     def _mask_of_rows_above(self, row: int) -> npt.NDArray[np.bool_]:
         """Return which rows are above this one."""
-        return np.asarray((self._below[:, row >> 3] & _mask_of_column_bit(row)) != 0)
+        return np.asarray((self._below[:, row >> 3] & _byte_value_of_column_bit(row)) != 0)
 
     def _items_of_bits(self, bits: BitTable) -> Integers:
         return self._items[np.flatnonzero(np.unpackbits(bits))]
@@ -203,17 +203,17 @@ def _enlarge_table(table: BitTable, capacity: int) -> BitTable:
     return larger
 
 
-def _mask_of_column_bit(column: int) -> int:
+def _byte_value_of_column_bit(column: int) -> int:
     """Return the bit of a column in its byte, as `packbits` orders them."""
     return 128 >> (column & 7)
 
 
 def _is_bit_set(table: BitTable, row: int, column: int) -> bool:
-    return bool(table.item(row, column >> 3) & _mask_of_column_bit(column))
+    return bool(table.item(row, column >> 3) & _byte_value_of_column_bit(column))
 
 
 def _set_bit(table: BitTable, row: int, column: int) -> None:
-    table[row, column >> 3] |= _mask_of_column_bit(column)
+    table[row, column >> 3] |= _byte_value_of_column_bit(column)
 
 
 def implications_and_implied_outcomes(

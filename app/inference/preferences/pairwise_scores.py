@@ -18,7 +18,7 @@ from scipy.sparse.linalg import LinearOperator, cg, splu
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.ground.notes import Note, make_mention, mention_placeholders
+from app.inference.ground.notes import Note, joined_mention_placeholders_text, make_mention
 from app.inference.ground.validation import sum_values_by_number
 from app.inference.observations.comparisons import (
     BooleanArray,
@@ -215,7 +215,7 @@ def _group_notes(comparisons: PairOutcomeCounts, group: Integers, prior: float) 
         why = "were never compared with each other" if never_met else "did not beat or tie each other in both ways"
         sentence = (
             f"The items form {sizes.size} groups that {why}, so scores can be compared only within a group: "
-            f"{mention_placeholders(len(members))}{others}."
+            f"{joined_mention_placeholders_text(len(members))}{others}."
         )
         notes.append(Note("groups_of_items", sentence, *members))
     return tuple(notes)

@@ -237,12 +237,12 @@ def _log_joint_probabilities(believed: BelievedMeans, probability: Callable[[Bel
     return total
 
 
-def chance_all_on_believed_side(believed: BelievedMeans, threshold: float, margin: float) -> float:
+def chance_all_on_believed_side(believed: BelievedMeans, threshold: float, ignored_distance: float) -> float:
     """Probability that all items are on the side of the line on which they are believed to be.
 
-    Items that are no farther than `margin` from the line do not count.
+    Items that are no farther than `ignored_distance` from the line do not count.
     """
-    return float(np.prod(item_chances_of_believed_side(believed, threshold, margin)))
+    return float(np.prod(item_chances_of_believed_side(believed, threshold, ignored_distance)))
 
 
 def item_chances_of_believed_side(believed: BelievedMeans, threshold: float, margin: float) -> Array:

@@ -115,7 +115,7 @@ def estimate_item_prior(means: ModeratedMeans) -> ItemPrior:
     if not len(known):
         return ItemPrior(np.full(_BIN_COUNT, 1 / _BIN_COUNT))
     likelihood = _likelihood_of_each_bin(means.select_items(known))
-    base = _weighted_base(likelihood)
+    base = _prior_share_of_each_bin_before_smoothing(likelihood)
     shares, smoothing = base, _smoothing_matrix()
     for _ in range(_ITERATIONS):
         expected = likelihood * shares
@@ -138,7 +138,7 @@ def _likelihood_of_each_bin(means: ModeratedMeans) -> Array:
     return np.maximum(np.diff(below, axis=1), _SMALLEST)
 
 
-def _weighted_base(likelihood: Array) -> Array:
+def _prior_share_of_each_bin_before_smoothing(likelihood: Array) -> Array:
     """Return (2), (B,)."""
     shares = _beta_share_in_each_bin()
     log_weight = np.log(likelihood @ shares).sum(axis=0)

@@ -94,7 +94,7 @@ def standard_errors_of_all_parameters(
     covariance = _invert_information_matrix_or_raise(
         observed_information_matrix_of_parameters(terms, prior, log_a, b, nodes)
     )
-    covariance = _covariance_given_unit(covariance, theta @ slopes)
+    covariance = _covariance_given_weighted_sum(covariance, theta @ slopes)
     by_others = np.einsum("ip,pq,iq->i", slopes, covariance, slopes, optimize=True)
     error = np.sqrt(np.diag(covariance))
     return GradedErrors(np.sqrt(1.0 / curvature + by_others), error[: terms.n_judges], error[terms.n_judges :])
@@ -118,7 +118,7 @@ def derivatives_of_performances_by_parameter(
     return slopes
 
 
-def _covariance_given_unit(covariance: Array, unit_slope: Array) -> Array:
+def _covariance_given_weighted_sum(covariance: Array, unit_slope: Array) -> Array:
     """Return the covariance of Normal variables, (P, P), given the value of their sum with these weights, (P,).
 
     The weights are the derivative of half the sum of squares of performances, by which the unit is chosen.

@@ -212,7 +212,7 @@ class AnyOrder(RuleBasedStateMachine):
             self.barred.pop(who)
 
     def decisions_are_acted_on(self) -> None:
-        self.run(revisions.revise_posteriors_if_decision_missing(self.engine, self.campaign.id, now=NOW))
+        self.run(revisions.switch_revision_if_it_misses_decisions(self.engine, self.campaign.id, now=NOW))
         newest = {hit.id: seq for who, given in self.answers.items() if not self.excluded(who) for seq, hit, _ in given}
         counted = f"SELECT hit_id, seq FROM responses WHERE campaign_id = :campaign AND {COUNTING_RESPONSES_CONDITION}"
         assert dict(self.run(fetch_rows(self.engine, counted, campaign=self.campaign.id))) == newest

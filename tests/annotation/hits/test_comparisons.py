@@ -127,7 +127,7 @@ async def test_the_answers_of_an_excluded_annotator_are_forgotten(engine):
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", excluded, reason="", actor="ada", now=NOW
         )
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     log = await log_of_reader(engine, campaign, cache)
     rows = await fetch_rows(engine, "SELECT seq FROM responses WHERE annotator_id <> :excluded", excluded=excluded)
     assert log.hits == {seq for (seq,) in rows}

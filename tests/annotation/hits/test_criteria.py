@@ -125,7 +125,7 @@ async def test_an_excluded_annotator_is_left_out_by_every_criterion(engine, law)
             await revisions.store_decision_and_return_number(
                 connection, campaign, kind, "annotator", somebody, reason="", actor="ada", now=NOW
             )
-        await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+        await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
         assert (await verified(engine, campaign)).has_no_mismatches
         after = [await states_of(engine, criterion) for criterion in (0, 1)]
         assert [one == other for one, other in zip(before, after, strict=True)] == [kind == "include"] * 2
@@ -140,7 +140,7 @@ async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", somebody, reason="", actor="ada", now=NOW
         )
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     before = [await states_of(engine, criterion) for criterion in (0, 1)]
     hit = await try_to_lease_hit(engine, me)
     await submit_by_criterion(engine, me, hit, simulate_answers(campaign, hit.items, np.random.default_rng(1)))
@@ -299,7 +299,7 @@ async def test_answers_go_on_while_somebody_is_left_out(engine):
     hit = await try_to_lease_hit(engine, other)
     said = simulate_answers(campaign, hit.items, np.random.default_rng(5))
     await asyncio.gather(
-        revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW),
+        revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW),
         submit_by_criterion(engine, other, hit, said),
     )
     assert (await verified(engine, campaign)).has_no_mismatches

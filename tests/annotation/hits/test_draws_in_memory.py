@@ -328,7 +328,7 @@ def test_a_copy_is_dropped_if_it_is_of_an_earlier_revision_release_wish_or_anoth
     cache.cache_index(1, index)
     news: Any = SimpleNamespace(**{"revision": 2, "releases": 1, "server_started": NOW} | changes)
     campaign: Any = SimpleNamespace(id=1, judgments_per_item=changes.get("wanted", 3))
-    assert cache.drop_index_and_tell_if_stale(campaign, index, news) is is_stale
+    assert cache.drop_index_if_stale_and_return_whether_stale(campaign, index, news) is is_stale
     assert (cache.indexes.get(1) is index) is not is_stale
     assert (cache.previous_indexes.get(1) is index) is keeps_previous
 
@@ -338,7 +338,7 @@ def test_a_copy_that_another_has_replaced_is_stale_and_the_other_stays():
     cache.cache_index(1, newer)
     news: Any = SimpleNamespace(revision=3, releases=1, server_started=NOW)
     campaign: Any = SimpleNamespace(id=1, judgments_per_item=3)
-    assert cache.drop_index_and_tell_if_stale(campaign, index, news)
+    assert cache.drop_index_if_stale_and_return_whether_stale(campaign, index, news)
     assert cache.indexes[1] is newer
     assert not cache.previous_indexes
 

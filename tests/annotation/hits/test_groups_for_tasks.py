@@ -54,7 +54,7 @@ def test_with_contents_the_items_of_a_task_are_in_one_list():
         (3 * content + condition, "abc"[condition], "xyz"[content]) for content in range(3) for condition in range(3)
     ]
     lists = build_item_conditions(rows, 9, "none", has_contents=True)
-    first = [number for number, is_shown in enumerate(lists.mask_of_list(0)) if is_shown]
+    first = [number for number, is_shown in enumerate(lists.mask_of_items_seen_by_row(0)) if is_shown]
     assert len(first) == 3
     assert has_group_for_task(lists, first, 3)
     assert not has_group_for_task(lists, [*first[:2], *({0, 1, 2} - {*first})], 3)

@@ -10,7 +10,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.session import borrow_autocommit_driver, create_engine
 from app.designs.answer import Answer
 from app.inference.preferences.implied_pairs import Implications
-from app.record.revisions import revise_posteriors_if_decision_missing, store_decision_and_return_number
+from app.record.revisions import store_decision_and_return_number, switch_revision_if_it_misses_decisions
 from app.selection.implied_pairs import mask_of_implied_pairs_asked_anyway
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -141,7 +141,7 @@ async def test_an_answer_that_was_withdrawn_implies_nothing_any_more(engine):
         await store_decision_and_return_number(
             connection, campaign, "withdraw", "response", first, reason="a slip", actor="ada", now=NOW
         )
-    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     await judge(engine, me, cache)
     again = (await answers_of(engine, campaign))[len(before) :]
     assert tuple(sorted(before[0][1])) in {tuple(sorted(pair)) for _, pair, _ in again}

@@ -30,7 +30,7 @@ from app.annotation.hits.pages.page_pieces import (
     PagePiecesCache,
     approximate_bytes_of_pieces,
     build_page_key,
-    has_page_of_pieces,
+    can_page_be_made_of_pieces,
 )
 from app.annotation.hits.pages.steps import PageState
 from app.designs.content import SourceAndReference
@@ -105,8 +105,8 @@ def assignment_with(**changes: Any) -> Any:
     ],
 )
 def test_pages_of_a_campaign_that_shows_more_than_items_are_rendered_each_time(changes):
-    assert has_page_of_pieces(NextHit(assignment_with(), HIT), PageState())
-    assert not has_page_of_pieces(NextHit(assignment_with(campaign=campaign_with(**changes)), HIT), PageState())
+    assert can_page_be_made_of_pieces(NextHit(assignment_with(), HIT), PageState())
+    assert not can_page_be_made_of_pieces(NextHit(assignment_with(campaign=campaign_with(**changes)), HIT), PageState())
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_pages_of_a_campaign_that_shows_more_than_items_are_rendered_each_time(c
     ],
 )
 def test_a_page_that_says_more_than_that_an_answer_is_stored_is_rendered(page_state, is_from_pieces):
-    assert has_page_of_pieces(NextHit(assignment_with(), HIT), page_state) is is_from_pieces
+    assert can_page_be_made_of_pieces(NextHit(assignment_with(), HIT), page_state) is is_from_pieces
 
 
 @pytest.mark.parametrize(
@@ -134,12 +134,12 @@ def test_a_page_that_says_more_than_that_an_answer_is_stored_is_rendered(page_st
     ],
 )
 def test_a_page_without_a_hit_or_with_a_draft_a_source_or_a_long_text_is_rendered(hit):
-    assert not has_page_of_pieces(NextHit(assignment_with(), hit, reason=None if hit else "wait"), PageState())
+    assert not can_page_be_made_of_pieces(NextHit(assignment_with(), hit, reason=None if hit else "wait"), PageState())
 
 
 def test_a_page_with_a_notice_of_a_block_is_rendered():
     first = assignment_with(place_in_blocks=PlaceInBlocks(is_first_task=True), block_pause="Rest.")
-    assert not has_page_of_pieces(NextHit(first, HIT), PageState())
+    assert not can_page_be_made_of_pieces(NextHit(first, HIT), PageState())
 
 
 def test_pages_share_pieces_from_the_second_answer_on():

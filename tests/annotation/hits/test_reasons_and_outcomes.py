@@ -227,7 +227,7 @@ async def test_a_page_that_ends_a_visit_or_refuses_by_what_is_stored_asks_the_cu
     async def ask(*_: object) -> None:
         asked.append(True)
 
-    monkeypatch.setattr(hit_page, "require_current_primary_of_request", ask)
+    monkeypatch.setattr(hit_page, "require_database_is_current_primary", ask)
     found = {"hit": ANY} if hit_or_reason is ANY else {"reason": hit_or_reason}
     next_hit, page_state = NextHit(assignment_with(), **found), PageState(receipt=receipt, notice=notice)
     await hit_page.require_current_primary_if_page_ends_or_refuses(ANY, ANY, next_hit, page_state)

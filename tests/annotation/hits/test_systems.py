@@ -13,7 +13,7 @@ from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.errors import Invalid
 from app.record import law_storage, unjudged
-from app.record.revisions import revise_posteriors_if_decision_missing, store_decision_and_return_number
+from app.record.revisions import store_decision_and_return_number, switch_revision_if_it_misses_decisions
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -230,7 +230,7 @@ async def test_a_system_joins_a_campaign_without_the_answers_that_are_left_out(e
         await store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW
         )
-    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     await import_items(engine, campaign, outputs_table(("elk",)))
     assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 8
     assert await replay_is_clean(engine, campaign.slug)
@@ -244,7 +244,7 @@ async def test_answers_that_are_left_out_use_no_segment(engine):
         await store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW
         )
-    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     cache, me = PosteriorCache(), await create_annotator(engine, campaign, "one more")
     hit = await try_to_lease_hit(engine, me, cache=cache)
     assert uses(cache, campaign) == 4  # as they were loaded

@@ -98,7 +98,7 @@ async def test_both_answers_stay_and_the_newer_one_counts(client, engine):
     reply = (await client.post(address, data=again(page) | dict.fromkeys(scores, "90"))).text
     assert form_fields(reply)["hit"] == form_fields(following)["hit"]  # the HIT that they hold stays theirs
     assert "1 task done" in reply
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)
     assert len(await rows(engine, "SELECT 1 FROM responses WHERE campaign_id = :id", id=campaign.id)) == 2
     judged = [score for _, score, judgments in await scores_of(engine, campaign) if judgments == 1]
@@ -133,7 +133,7 @@ async def test_the_posteriors_are_those_of_a_campaign_that_got_the_newer_answer_
                 await replaced(engine, someone, hit, told.seq, meant)
             else:
                 await submit_scores(engine, someone, hit, scores=meant)
-        await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+        await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
         scores[way] = await scores_of(engine, campaign)
     assert scores["changed"] == scores["plain"]
 
@@ -156,7 +156,7 @@ async def test_a_change_can_be_changed(engine):
     told = await submit_scores(engine, ann, hit)
     for score in (20.0, 70.0):
         told = await replaced(engine, ann, hit, told.seq, [score] * 5)
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)
     counting = [row for row in await scores_of(engine, campaign) if row[2]]
     assert [row[2] for row in counting] == [1] * 5
@@ -248,7 +248,7 @@ async def test_a_campaign_whose_items_have_all_judgments_still_takes_a_change_be
     hit, others = await try_to_lease_hit(engine, ann), await try_to_lease_hit(engine, bob)
     told = await submit_scores(engine, ann, hit)
     await replaced(engine, ann, hit, told.seq, [90.0] * 5)
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert [row[2] for row in await scores_of(engine, campaign)].count(1) == 5
     await submit_scores(engine, bob, others)
     ((status,),) = await rows(engine, "SELECT status FROM campaigns")
@@ -298,7 +298,7 @@ async def test_an_answer_is_changed_twenty_times_and_then_it_stays_as_it_was_giv
         async with borrow_autocommit_driver(engine) as connection:
             await undo.load_last_answer_for_change_or_refuse(connection, ann, now=NOW)
     assert len(await rows(engine, "SELECT 1 FROM responses")) == 21
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)
     after = await try_to_lease_hit(engine, ann)
     seq = (await submit_scores(engine, ann, after)).seq

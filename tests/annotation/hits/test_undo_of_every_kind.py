@@ -43,7 +43,7 @@ async def sent_back(engine, someone):
 async def says_the_same(engine, campaign):
     newer, older = await fetch_rows(engine, SAID)
     assert repr(newer) == repr(older)  # NaN stands for what nobody judged
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     async with open_snapshot(engine) as connection:
         verified = await replay.verify_by_replay_or_refuse(
             connection, await load_campaign_by_slug_or_refuse(connection, campaign.slug)

@@ -100,7 +100,7 @@ async def test_an_excluded_annotators_word_no_longer_counts_and_the_item_is_aske
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", first, reason="", actor="ada", now=NOW
         )
-    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert await people(engine) == {0: 1, 1: 1}
     assert await is_clean(engine, campaign)
     hit = await try_to_lease_hit(engine, them[2])

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from app.annotation.platforms.panel import verification_code
 from app.annotation.platforms.panel_presets import PANEL_PRESETS
 from app.annotation.platforms.registry import PLATFORMS
-from app.annotation.platforms.settings import crowd_settings_of_campaign
+from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of_campaign
 from app.campaigns.settings import CampaignSettings
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows, fetch_value, form_fields
 
@@ -199,7 +199,7 @@ async def test_people_from_cint_return_with_the_status_of_their_outcome(engine, 
     settings: dict[str, Any] = {**PANEL_PRESETS["Cint"], "panel_title": "Cint"}
     campaign = await create_running_campaign(engine, **settings)
     way_back = PLATFORMS["panel"].build_completion(
-        {"id": "r/1", "rid": "r/1"}, crowd_settings_of_campaign(campaign), outcome
+        {"id": "r/1", "rid": "r/1"}, crowd_setting_by_name_with_slug_of_campaign(campaign), outcome
     )
     assert way_back.url == f"https://samplicio.us/s/ClientCallBack.aspx?RIS={status}&RID=r%2F1"
 

@@ -16,7 +16,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.annotation.hits import drafts, media_report, undo
 from app.annotation.hits.assignment import AssignmentQuery
-from app.annotation.hits.landing import load_campaign_by_link_or_refuse, load_platform_of_campaign_or_refuse
+from app.annotation.hits.landing import load_campaign_by_link_or_refuse, load_platform_as_campaign_sets_it_up_or_refuse
 from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
@@ -51,7 +51,7 @@ from app.annotation.platforms.registry import PLATFORMS, platforms_with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.field_flags import InputModel
-from app.designs.item_names import reported_item_number_or_refuse
+from app.designs.item_names import item_number_of_media_report_or_refuse
 from app.errors import Conflict, Forbidden, Gone, Invalid, NotFound, Refusal
 from app.http.dependencies import (
     MAX_ROW_ID,
@@ -132,7 +132,7 @@ async def show_annotator_page(
         worker_token = await read_worker_token_or_refuse(request, connection, token, platform.name, link_key)
         reply = show_next_hit(request, connection, worker_token.assignment, PageState(), now=now)
         return await await_reply_or_refuse_old_token(connection, worker_token, reply)
-    platform = await load_platform_of_campaign_or_refuse(connection, platform, link_key)
+    platform = await load_platform_as_campaign_sets_it_up_or_refuse(connection, platform, link_key)
     arrival = platform.parse_arrival_or_none(request.query_params.multi_items(), request.app.state.settings)
     if arrival is None and platform.has_start_button:
         return await check_passphrase_and_show_welcome(request, platform, link_key, connection, now=now)
@@ -272,7 +272,9 @@ async def store_media_report_and_show_hit(
     """Store a report of media that do not load, and show the same HIT with the values entered so far."""
     assignment, hit = token.assignment, parse_hit_id(form.get("hit"))
     try:
-        item = reported_item_number_or_refuse(form, await load_item_numbers_shown_on_page(connection, assignment, hit))
+        item = item_number_of_media_report_or_refuse(
+            form, await load_item_numbers_shown_on_page(connection, assignment, hit)
+        )
     except Invalid as refusal:
         await refuse_outdated_token(connection, token)
         if is_script_request(request):

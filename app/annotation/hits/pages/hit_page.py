@@ -17,7 +17,7 @@ from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.hits.pages.page_pieces import (
     PagePiecesCache,
     build_page_key,
-    has_page_of_pieces,
+    can_page_be_made_of_pieces,
     page_values_by_mark_name,
 )
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
@@ -36,7 +36,7 @@ from app.http.dependencies import (
     is_script_request,
     render_page,
     render_template,
-    require_current_primary_of_request,
+    require_database_is_current_primary,
     set_request_language,
 )
 from app.http.templating import markdown_texts_to_safe_html
@@ -147,7 +147,7 @@ async def render_next_hit(
     }
     if is_script_request(request):
         page = render_page(request, "_work.html", context)
-        if next_hit.hit is not None and has_page_of_pieces(next_hit, page_state):
+        if next_hit.hit is not None and can_page_be_made_of_pieces(next_hit, page_state):
             request.app.state.page_pieces.learn_pieces_of_rendered_page(
                 build_page_key(next_hit, page_state, language=chosen_language_of_request(request), is_last=is_last),
                 context,
@@ -173,7 +173,7 @@ async def require_current_primary_if_page_ends_or_refuses(
     ends_visit = next_hit.hit is None and next_hit.reason not in POLL_SECONDS
     refuses = page_state.notice is not None and page_state.notice.status in STATUSES_OF_STORED_STATE
     if (ends_visit or refuses) and page_state.receipt is None:
-        await require_current_primary_of_request(request, connection)
+        await require_database_is_current_primary(request, connection)
 
 
 def log_error_and_render_page_of_stored_answer(request: Request, problem: Exception) -> HTMLResponse:
@@ -189,7 +189,7 @@ def page_part_from_pieces_or_none(
     request: Request, next_hit: NextHit, page_state: PageState, *, is_last: bool
 ) -> HTMLResponse | None:
     """Return the part of the page that changes, if the pieces of pages like it are known; it needs no connection."""
-    if next_hit.hit is None or not is_script_request(request) or not has_page_of_pieces(next_hit, page_state):
+    if next_hit.hit is None or not is_script_request(request) or not can_page_be_made_of_pieces(next_hit, page_state):
         return None
     allow_campaign_sources_and_frames(request, next_hit.assignment)
     set_request_language(request, next_hit.assignment)

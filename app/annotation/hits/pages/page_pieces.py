@@ -142,7 +142,7 @@ class CampaignOfPieces:
         return setting
 
 
-def has_page_of_pieces(next_hit: NextHit, page_state: PageState) -> bool:
+def can_page_be_made_of_pieces(next_hit: NextHit, page_state: PageState) -> bool:
     """Return whether a page has a HIT and depends on nothing but its `PageKey` and its values.
 
     It also depends on anything entered, refused or changed, and on the texts of items unless they are short and shown
@@ -161,7 +161,7 @@ def has_page_of_pieces(next_hit: NextHit, page_state: PageState) -> bool:
 
 
 def build_page_key(next_hit: NextHit, page_state: PageState, *, language: str, is_last: bool) -> PageKey:
-    """Return the key of a page for which `has_page_of_pieces` is true."""
+    """Return the key of a page for which `can_page_be_made_of_pieces` is true."""
     assignment, hit = next_hit.assignment, next_hit.hit
     assert hit is not None  # noqa: S101  (it has a HIT)
     return PageKey(

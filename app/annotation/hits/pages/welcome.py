@@ -29,7 +29,7 @@ from app.http.dependencies import (
     allow_campaign_sources_and_frames,
     client_network_or_empty,
     render_page,
-    require_current_primary_of_request,
+    require_database_is_current_primary,
     retry_after_headers,
     set_request_language,
 )
@@ -79,7 +79,7 @@ async def render_passphrase_refusal_page(
 ) -> HTMLResponse:
     """Return the page that asks for the passphrase or says that the link is closed. It lets earlier visitors resume."""
     if refusal.status in STATUSES_OF_STORED_STATE:
-        await require_current_primary_of_request(request, connection)
+        await require_database_is_current_primary(request, connection)
     set_request_language(request, campaign)
     context = {"campaign": campaign, "platform": platform, "refusal": refusal}
     context |= {"token_hours": request.app.state.settings.worker_token_hours}
@@ -101,7 +101,7 @@ async def render_may_not_take_part_page(
 
     Nothing is stored about them, so the platform's server is not told.
     """
-    await require_current_primary_of_request(request, connection)
+    await require_database_is_current_primary(request, connection)
     allow_campaign_sources_and_frames(request, campaign)
     set_request_language(request, campaign)
     way_back = completion.build_completion_of_campaign(

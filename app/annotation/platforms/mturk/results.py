@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from app.annotation.platforms.cell_reading import CellKind, CellReader, is_missing_value
-from app.annotation.platforms.file_scale import value_of_file_scale_or_refuse
+from app.annotation.platforms.file_scale import campaign_value_of_file_scale_text_or_refuse
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX, ResultFileFormat, ResultRow, ValueReader
 from app.annotation.platforms.time_parsing import parse_mturk_date_or_none
@@ -224,7 +224,7 @@ def parse_mturk_score_or_nan(
         return math.nan
     if (scale := reader.options.scale) is not None:
         number = reader.normalise_number_notation(cell, accept_percent=True)
-        return value_of_file_scale_or_refuse(line, number, scale, value_reader)
+        return campaign_value_of_file_scale_text_or_refuse(line, number, scale, value_reader)
     try:
         score = value_reader.parse_number(reader.normalise_number_notation(cell, accept_percent=True))
     except ValueError:

@@ -31,7 +31,7 @@ PROLIFIC_MINIMUM_HOURLY_PAY = {"GBP": 6.0, "USD": 8.0}
 PROLIFIC_LINK_PARAMETERS = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
-def prolific_arrival_or_none(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
+def prolific_arrival_or_refuse(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
     worker_id, study_id, session_id = PROLIFIC_IDENTIFIERS.read_values(parameters)
     return Arrival(worker_id, session_id, {"STUDY_ID": study_id})
 
@@ -52,7 +52,7 @@ def build_prolific_completion(
 PLATFORM = Platform(
     "prolific",
     "Prolific",
-    prolific_arrival_or_none,
+    prolific_arrival_or_refuse,
     build_prolific_completion,
     PROLIFIC_IDENTIFIERS,
     has_return_page=True,

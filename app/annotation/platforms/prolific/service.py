@@ -151,7 +151,7 @@ class ProlificService(PlatformService):
         body = {"action": TRANSITION_BY_ACTION[action]}
         await self._call_api_for_json("POST", f"/studies/{path_part(study)}/transition/", body)
 
-    async def set_study_places(self, study: str, places: int) -> None:
+    async def raise_study_places_to(self, study: str, places: int) -> None:
         await self._call_api_for_json("PATCH", f"/studies/{path_part(study)}/", {"total_available_places": places})
 
     async def load_study_cost(self, study: str) -> StudyCost:
@@ -418,12 +418,12 @@ def prolific_signature(secret: str, timestamp: str, body: bytes) -> str:
     return base64.b64encode(digest).decode()
 
 
-def connect_to_prolific(settings: Settings, token: str) -> PlatformService:
+def make_prolific_service(settings: Settings, token: str) -> PlatformService:
     return ProlificService(settings.prolific_api_url, token)
 
 
 SERVICE = ServiceOfPlatform(
-    connect_to_prolific,
+    make_prolific_service,
     study_id_of_prolific_arrival_or_empty,
     MAX_BONUSES_PER_CALL,
     REJECTION_CATEGORIES,
