@@ -167,3 +167,8 @@ def test_a_silence_is_said_in_hours_until_a_day_is_over():
 )
 def test_durations_change_their_unit_at_an_hour_and_a_half_and_two_days(hours, words):
     assert format_hours_in_words(hours) == words
+
+
+def test_answers_that_do_not_count_are_in_no_bar_from_the_first_seconds_on():
+    for seconds in (1, 9, 10, 30):
+        assert build_bars_of_hits_per_hour({}, 60_000, 60_000 + seconds).hits_per_hour == [0]
