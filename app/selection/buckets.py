@@ -68,8 +68,12 @@ class Buckets:
 
     def pick_item_or_none(self, bucket: Bucket, barred: ItemSet, rng: np.random.Generator) -> int | None:
         """Pick an item of the bucket that is not barred, uniformly; None if there is none."""
-        if len(bucket) == 1 and bucket[0] in barred:  # as with most whom an annotator has seen
-            return None
+        if len(bucket) == 1:
+            item = bucket[0]
+            if item in barred:  # as with most whom an annotator has seen
+                return None
+            rng.random()  # as any other pick, so that the same seed keeps drawing the same HITs
+            return item
         if len(bucket) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
             return next(item for item in _iterate_random_picks(bucket, rng) if item not in barred)
         if isinstance(barred, set):
