@@ -189,7 +189,7 @@ class Companions:
     def _draw_companions_by_weighing_all_items(
         self, leader: int, count: int, barred: ItemSet, chosen_items: set[int], rng: np.random.Generator
     ) -> list[int]:
-        items = [*items_not_in_set(self._cells, barred | chosen_items)]
+        items = items_not_in_set(self._cells, barred | chosen_items)
         if len(items) <= count:
             return items
         # Adding Gumbel noise to logarithms and taking the largest is the same as drawing one after another

@@ -70,11 +70,11 @@ class MaskedItems(MutableSet[int]):
 ItemSet: TypeAlias = set[int] | MaskedItems
 
 
-def items_not_in_set(buckets: Sequence["array[int]"], barred: ItemSet) -> Sequence[int]:
+def items_not_in_set(buckets: Sequence["array[int]"], barred: ItemSet) -> list[int]:
     """Return the items of these buckets that are not in a set, in the order of the buckets."""
     if isinstance(barred, set):  # much faster to ask than whether it is of a class with abstract methods
         return [*filterfalse(barred.__contains__, chain.from_iterable(buckets))]
-    return barred.items_outside(buckets)
+    return barred.items_outside(buckets).tolist()
 
 
 def numbers_not_in_set(numbers: npt.NDArray[np.intp], barred: ItemSet) -> npt.NDArray[np.intp]:

@@ -72,7 +72,8 @@ class NearLineLeaders:
         columns = judgments[items], score[items]
         differs = np.any([np.diff(column, prepend=np.nan) != 0 for column in columns], axis=0)
         for bag in self._bags.make_bucket_of_each_run(items, np.flatnonzero(differs)):
-            self._store_and_return_bucket_of_same_score(bag[0], bag)
+            same_score: float = self._score.item(bag[0])
+            self._scores_in_cell_of_item(bag[0])[same_score] = SameScoreItems(same_score, bag)
 
     def __len__(self) -> int:
         """Number of items that may lead."""
@@ -81,11 +82,11 @@ class NearLineLeaders:
     def add(self, item: int) -> None:
         """Allow an item to lead, by its present values."""
         self._bounds = None
-        alike = self._scores_in_cell_of_item(item).get(self._score.item(item))
-        self._bags.add_item(
-            item,
-            self._store_and_return_bucket_of_same_score(item, make_empty_bucket()) if alike is None else alike.bucket,
-        )
+        score, within = self._score.item(item), self._scores_in_cell_of_item(item)
+        alike = within.get(score)
+        if alike is None:
+            within[score] = alike = SameScoreItems(score, make_empty_bucket())
+        self._bags.add_item(item, alike.bucket)
         self._size += 1
 
     def remove(self, item: int) -> None:
@@ -180,11 +181,6 @@ class NearLineLeaders:
             if bounds[number] == -np.inf:
                 return
             yield bounds.item(number), number, highest.item(number), steepness.item(number)
-
-    def _store_and_return_bucket_of_same_score(self, item: int, bucket: Bucket) -> Bucket:
-        score = self._score.item(item)
-        self._scores_in_cell_of_item(item)[score] = SameScoreItems(score, bucket)
-        return bucket
 
     def _scores_in_cell_of_item(self, item: int) -> dict[float, SameScoreItems]:
         key = self._cell_key(item)
