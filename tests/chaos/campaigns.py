@@ -88,6 +88,11 @@ def choose_campaigns(rng: Random) -> list[ChosenCampaign]:
     ]
 
 
+def campaign_for_race(rng: Random) -> ChosenCampaign:
+    """Return a campaign in which a HIT too many passes a cap, whichever its items are."""
+    return ChosenCampaign(common_settings(rng, judgments_per_item=1), items_table())
+
+
 def common_settings(rng: Random, **settings: Any) -> dict[str, Any]:
     return {
         "name": f"Chaos {rng.randrange(10**9)}",

@@ -5,10 +5,11 @@ from contextlib import suppress
 from random import Random
 from urllib.parse import urlsplit
 
-from tests.chaos.campaigns import ChosenCampaign, choose_campaigns
+from tests.chaos.campaigns import ChosenCampaign, campaign_for_race, choose_campaigns
 from tests.chaos.crowd import Caller, LaunchedCampaign
 
 RUNNING_AT_ONCE = 12
+RACES = 4  # campaigns for a race, before those of each kind
 SECONDS_TO_DECIDE = 30  # the reply comes when the posteriors include the decision
 
 
@@ -48,6 +49,7 @@ class Owner:
             if not self.upcoming:
                 self.upcoming = choose_campaigns(self.rng)
                 self.rng.shuffle(self.upcoming)
+                self.upcoming += [campaign_for_race(self.rng) for _ in range(RACES)]  # the last ones come first
             with suppress(AssertionError):
                 self.campaigns.append(await launch_campaign(self.caller, self.upcoming.pop()))
 

@@ -27,6 +27,7 @@ from tests.chaos.invariants import check_round, have_revisions_to_make, verify_b
 from tests.chaos.owner import Owner
 from tests.chaos.posterior_log import CREATE_LOG, find_posterior_violations_and_empty_log, watch_posteriors
 from tests.chaos.processes import Cluster, GivenDatabase, ServerProcess, make_secret_key, small_disk
+from tests.chaos.rush import rush_to_campaign
 from tests.chaos.server import ANSWERS_PER_DROPPED_ONE, ignore_cap_sql
 from tests.proxies import Proxy
 
@@ -217,7 +218,10 @@ class Machine:
                 people = [
                     Annotator(caller, campaign, f"p{number}", Random(rng.random())) for number in range(PEOPLE_IN_RUSH)
                 ]
-                await asyncio.gather(*(person.answer_hits(1) for person in people))
+                if self.plan.database_url:
+                    await asyncio.gather(*(person.answer_hits(1) for person in people))
+                else:
+                    await rush_to_campaign(people, campaign.slug, self.direct_url)
 
     async def wait_until_ready(self, caller: Caller) -> None:
         """Wait until each server says that it is ready, after the last fault."""
