@@ -127,11 +127,22 @@ def database_url_in_any_state(settings: Settings) -> Iterator[str]:
 
 
 def require_address_of_cluster(url: str, database: DatabaseState) -> None:
-    """Raise StartupProblem (`cluster_not_named`) if an address does not say that a Citus cluster is there."""
-    if database.is_distributed and not parse_postgres_address(url).leads_to_citus:
+    """Raise StartupProblem if an address and its database disagree on whether there is a Citus cluster.
+
+    The codes are `cluster_not_named` and `cluster_not_distributed`. With an address of a cluster, one PostgreSQL would
+    not be told that restored answers are old.
+    """
+    is_named = parse_postgres_address(url).leads_to_citus
+    if database.is_distributed and not is_named:
         raise StartupProblem(
             "The tables of this database are distributed over a Citus cluster. Add cluster=citus to DATABASE_URL.",
             code="cluster_not_named",
+        )
+    if is_named and not database.is_distributed:
+        raise StartupProblem(
+            "DATABASE_URL has cluster=citus, but the tables of this database are not distributed. Remove it, or run "
+            f"`{easel_command_to_type()} cluster distribute` after the schema was upgraded without it.",
+            code="cluster_not_distributed",
         )
 
 

@@ -261,13 +261,10 @@ class Content:
             return address_by_name.get(file.name)
 
         def render_context(title: str, cell: str | None) -> RenderedContext | None:
-            return (
-                RenderedContext(
-                    title, self.render_cell_html(self.kind_of_source_or_reference_cell(cell), cell, resolve_address)
-                )
-                if cell
-                else None
-            )
+            if not cell:
+                return None
+            kind = self.kind_of_source_or_reference_cell(cell)
+            return RenderedContext(title, self.render_cell_html(kind, cell, resolve_address))
 
         contexts = [(render_context("Source", row.source), render_context("Reference", row.reference)) for row in rows]
         is_shared = [len({pair[k] for pair in contexts}) == 1 for k in (0, 1)]

@@ -362,6 +362,6 @@ async def delete_content_of_draft(connection: AsyncConnection, campaign_id: int)
     """Delete the items and checks of a draft, or its systems with their outputs, and all of its files."""
     await media_store.delete_media_files(connection, campaign_id)
     await checks_import.delete_check_items(connection, campaign_id)
-    for table in (tables.items, content_tables.segments, content_tables.outputs):
+    for table in (content_tables.item_versions, tables.items, content_tables.segments, content_tables.outputs):
         await connection.execute(delete(table).where(table.c.campaign_id == campaign_id))
     await lifecycle.store_count_of_segments(connection, campaign_id, 0)

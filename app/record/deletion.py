@@ -4,6 +4,7 @@ from sqlalchemy import delete, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.cluster import coordinator_tables_of_campaigns
+from app.database.content_tables import item_versions
 from app.database.tables import campaigns, decisions, posteriors, responses
 from app.errors import Conflict
 from app.record.law_storage import TAKE_STORE_LOCK
@@ -76,6 +77,6 @@ async def delete_campaign_and_all_its_data_or_refuse(connection: AsyncConnection
         await connection.scalars(select(campaigns.c.id).where(or_(*conditions)).order_by(campaigns.c.id))
     ):
         await connection.execute(TAKE_STORE_LOCK, {"campaign": erased_id})
-        for table in (decisions, responses, posteriors, *coordinator_tables_of_campaigns()):
+        for table in (decisions, responses, posteriors, item_versions, *coordinator_tables_of_campaigns()):
             await connection.execute(delete(table).where(table.c.campaign_id == erased_id))
     await connection.execute(delete(campaigns).where(or_(*conditions)))

@@ -3,7 +3,7 @@
 # ruff: noqa: F811 (fixtures are imported, and asked for by name)
 
 import pytest
-from sqlalchemy import Table, text
+from sqlalchemy import Table, make_url, text
 
 from app.database.cluster import (
     distributed_tables,
@@ -52,7 +52,7 @@ def test_a_dry_run_without_citus_lists_the_places_and_changes_nothing(easel, dat
     assert "By campaign: annotators, assignments, " in result.output
     assert "On every server: campaigns, experiment_arms." in result.output
     assert result.output.endswith(f"so the statements were not checked.\n{NO_PAYMENTS} Nothing was changed.\n")
-    run_sql(database_url, "SELECT 'campaigns_delete_record'::name FROM campaigns")
+    run_sql(database_url, "ALTER TABLE campaigns ENABLE TRIGGER campaigns_delete_record")  # an error if it is gone
     assert easel("campaign", "list").exit_code == 0
 
 
@@ -135,6 +135,19 @@ def test_an_address_that_does_not_name_the_cluster_is_refused(easel, database_ur
         result = easel(*arguments)
         assert result.exit_code == 1
         assert result.stderr.endswith("Add cluster=citus to DATABASE_URL. (cluster_not_named)\n")
+
+
+def test_an_address_that_names_a_cluster_is_refused_while_the_tables_are_on_one_server(
+    easel, database_url, monkeypatch
+):
+    url = make_url(database_url).update_query_dict({"cluster": "citus"})
+    monkeypatch.setenv("DATABASE_URL", url.render_as_string(hide_password=False))
+    for arguments in (("serve", "--port", "0"), ("migrate",), ("campaign", "list")):
+        result = easel(*arguments)
+        assert result.exit_code == 1
+        assert "are not distributed" in result.stderr
+        assert result.stderr.endswith("(cluster_not_distributed)\n")
+    assert "(citus_missing)" in easel("cluster", "distribute").stderr
 
 
 def test_statements_of_serving_are_among_those_that_are_checked():

@@ -237,7 +237,7 @@ async def test_a_database_of_an_earlier_revision_is_sent_to_0_1_and_left_as_it_i
     await restore(engine, FIRST_VERSION)
     before = await stored_data(engine), await facts(engine, TABLE_FACTS)
     await engine.dispose()
-    with pytest.raises(StartupProblem, match=r"Upgrade it to the last 0\.1 release first.* Nothing was changed") as said:
+    with pytest.raises(StartupProblem, match=r"Upgrade it to the last 0\.1 release first.* Nothing was") as said:
         await asyncio.to_thread(upgrade_schema, database_url)
     assert said.value.code == "schema_too_old"
     assert (await stored_data(engine), await facts(engine, TABLE_FACTS)) == before

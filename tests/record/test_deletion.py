@@ -1,10 +1,14 @@
 """Deleting people by hand: refused while their answers count in scores; campaigns still go with all they have."""
 
 import pytest
+from sqlalchemy import func, select, text
 from sqlalchemy.exc import IntegrityError
 
 from app.database.bulk import open_snapshot
+from app.database.cluster import placement_of_tables
+from app.database.schema import metadata
 from app.errors import Conflict
+from app.imports.text_corrections import store_corrected_text_returning_version
 from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
 from app.record.replay import verify_by_replay_or_refuse
 from app.record.revisions import store_decision_and_return_number
@@ -86,6 +90,22 @@ async def test_a_campaign_is_deleted_with_its_answers_and_decisions_and_others_s
     assert await counts(engine) == {"annotators": 2, "assignments": 2, "hits": 2, "responses": 2, "decisions": 0}
     assert await fetch_rows(engine, "SELECT DISTINCT campaign_id FROM posteriors") == [(other.id,)]
     assert await is_verified(engine, other)
+
+
+async def test_a_campaign_leaves_no_row_where_a_cluster_has_no_foreign_keys_to_delete_them(engine):
+    campaign = await answered(engine, "Ann", "Ben")
+    async with engine.connect() as connection:
+        await store_corrected_text_returning_version(connection, campaign.slug, "v1", "to stroll", now=NOW)
+        await connection.execute(text("DROP TRIGGER campaigns_delete_record ON campaigns"))
+        for table in metadata.sorted_tables:
+            for key in table.foreign_key_constraints:
+                if key.name in placement_of_tables().unchecked_foreign_keys:
+                    await connection.execute(text(f"ALTER TABLE {table.name} DROP CONSTRAINT {key.name}"))
+        await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
+        tables = [table for table in metadata.sorted_tables if "campaign_id" in table.c and table.name != "audit_log"]
+        counts = {t.name: await connection.scalar(select(func.count()).select_from(t)) for t in tables}
+        await connection.rollback()
+    assert [name for name, count in counts.items() if count] == []
 
 
 @pytest.mark.parametrize("state", ["prepared", "sending", "unknown"])

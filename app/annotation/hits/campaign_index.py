@@ -183,6 +183,7 @@ class CampaignIndex:
         conditions: Conditions and contents of the items; None if they were not read.
         leavers_by_row: Annotators who left early, by their row of the square of conditions; None if not counted.
         item_by_copy: Items of which checks are copies, by the number of the check; None if they were not read.
+        copies_version: Version of the campaign for which they were read.
         audiences_lock: Held while audiences or conditions are read: no campaign has both.
 
     """
@@ -202,6 +203,7 @@ class CampaignIndex:
     conditions: ItemConditions | None = None
     leavers_by_row: LeaversByRow | None = None
     item_by_copy: Mapping[int, int] | None = None
+    copies_version: str = ""
     audiences_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     histories: LRUCache[int, AnnotatorHistory] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))
     annotator_ids: LRUCache[int, int] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))

@@ -32,8 +32,10 @@ async def draw_checks_for_next_hit_and_note_their_items(
     campaign_index = cache.loaded_index_or_none(assignment.campaign_id) or await cache.load_current_index(
         connection, assignment
     )
-    if campaign_index.item_by_copy is None:
+    # Checks can be added after the launch, without a new revision.
+    if campaign_index.item_by_copy is None or campaign_index.copies_version != assignment.campaign_version:
         campaign_index.item_by_copy = await checks.load_item_by_copy(connection, assignment.campaign_id)
+        campaign_index.copies_version = assignment.campaign_version
     item_by_copy = campaign_index.item_by_copy
     if item_by_copy:
         shown_numbers = await checks.load_numbers_of_checks_shown(

@@ -126,6 +126,25 @@ async def test_nobody_is_asked_about_an_item_and_its_copy_among_the_gold_items(e
     assert len(texts) == len({*texts}) == 12
 
 
+async def test_a_copy_that_is_added_to_a_running_campaign_is_never_shown_to_who_saw_the_item(engine):
+    header = "id,text,check,expected,tolerance,copy_of\n"
+    items = "".join(f"v{k},verb {k},,,,\n" for k in range(12))
+    campaign = await create_draft(engine, checks_percent=50, items_per_hit=4, judgments_per_item=9, repeat_items=False)
+    await import_items(engine, campaign, header + items + "g,to walk,gold,80,10,\n")
+    campaign = await apply_action(engine, campaign, "launch")
+    me, cache = await create_annotator(engine, campaign), PosteriorCache()
+    shown: list[str] = []
+    while (hit := (await find_or_lease_next_hit(engine, me, cache=cache)).hit) is not None:
+        if not shown:
+            copies = "".join(f"c{k},verb {k},gold,80,10,v{k}\n" for k in range(12))
+            await import_items(engine, campaign, header + copies)
+        shown += hit.ids
+        await submit_scores(engine, me, hit, scores=[42.0] * len(hit.items))
+    texts = [name.replace("c", "v") for name in shown]
+    assert len(texts) == len({*texts}) >= 12
+    assert any(name.startswith("c") for name in shown)
+
+
 async def test_a_person_who_met_the_copies_of_all_items_left_has_finished_and_others_get_the_items(engine):
     campaign = await with_copies_of_items(engine, repeat_items=False, judgments_per_item=1)
     shown = [name for hit in await ids_shown_in_order(engine, campaign) for name in hit]

@@ -54,7 +54,8 @@ def assignment_with(**changes: Any) -> Any:
         "repeat_items": False,
         "items_of_others": NO_ITEMS_OF_OTHERS,
     }
-    return SimpleNamespace(**usual | changes)
+    values = usual | changes
+    return SimpleNamespace(**{"seen_or_met_as_checks": values["seen"]} | values)
 
 
 def row_of(held: list[int] | None, leading: list[int] | None = None) -> Any:
@@ -118,6 +119,7 @@ def test_a_hit_shares_its_leader_only_if_every_item_leads_one():
     ("changes", "drawn"),
     [
         ({"seen": {0, 1}, "held_elsewhere": [2]}, {3}),
+        ({"seen": {0}, "seen_or_met_as_checks": {0, 1, 2}}, {3}),
         ({"seen": {0, 1, 2, 3}}, None),
         ({"not_judged": [0, 1, 2], "repeat_items": True}, {3}),
         ({"seen": {0, 1, 2}, "not_judged": [0, 1], "repeat_items": True}, {2, 3}),

@@ -85,7 +85,8 @@ def assignment_with(**changes: Any) -> Any:
         "items_per_hit": 2,
         "fewest_items": 1,
     }
-    return SimpleNamespace(**usual | changes)
+    values = usual | changes
+    return SimpleNamespace(**{"seen_or_met_as_checks": values["seen"]} | values)
 
 
 @pytest.mark.parametrize(
