@@ -60,6 +60,22 @@ async def draw_checks_for_next_hit_and_note_their_items(
     return drawn_checks
 
 
+def release_items_of_drawn_checks_and_tell(
+    assignment: AssignmentState, cache: PosteriorCache, drawn_checks: Sequence[CheckItem]
+) -> bool:
+    """Let the annotator be asked about the items of which drawn checks are copies, as these checks are not shown.
+
+    Returns:
+        Whether there are such items: if they are the last ones left, the annotator gets them without checks.
+
+    """
+    campaign_index = cache.loaded_index_or_none(assignment.campaign_id)
+    item_by_copy = (campaign_index and campaign_index.item_by_copy) or {}
+    items_of_drawn = {item_by_copy[check.number] for check in drawn_checks if check.number in item_by_copy}
+    assignment.items_met_as_checks = {*assignment.items_met_as_checks} - items_of_drawn
+    return bool(items_of_drawn)
+
+
 def count_check_slots(assignment: AssignmentState, next_checks: Sequence[CheckItem]) -> int:
     """Return how many of a HIT's item places the checks take; 0 if they are a HIT of their own."""
     return len(next_checks) if len(next_checks) < assignment.items_per_hit else 0

@@ -269,6 +269,13 @@ class LeaseBatch:
             proposal = await propose_hit_or_none(
                 self.connection, assignment, self.cache, open_hits_row, now=request.now, check_count=check_count
             )
+            if proposal is None and check_placement.release_items_of_drawn_checks_and_tell(
+                assignment, self.cache, checks
+            ):
+                checks, check_count = (), 0
+                proposal = await propose_hit_or_none(
+                    self.connection, assignment, self.cache, open_hits_row, now=request.now
+                )
             PROCESS_METRICS.observe("easel_selection_seconds", time.perf_counter() - started_at)
             is_remembered = assignment.selection == "streaming" and open_hits_row.held is None
             if is_remembered and should_retry_with_fresh_open_hits(assignment, proposal, check_count):

@@ -163,6 +163,23 @@ async def test_an_item_comes_after_its_copy_only_once_all_others_came_if_items_a
     assert len(texts) == len({*texts}) == 12
 
 
+@pytest.mark.parametrize("items_per_hit", [1, 4])
+async def test_everyone_gets_the_last_item_left_although_its_copy_could_be_drawn_instead(engine, items_per_hit):
+    settings = {"design": "rating", "items_per_hit": items_per_hit, "repeat_items": False}
+    campaign = await create_draft(engine, checks_percent=50, judgments_per_item=20, **settings)
+    await import_items(engine, campaign, "id,text\nv0,verb 0\nv1,verb 1\n")
+    async with engine.begin() as connection:
+        await turn_draft_items_into_checks_or_refuse(
+            connection, campaign.slug, COPIES[:1], kind="gold", keeps_items=True
+        )
+    await apply_action(engine, campaign, "launch")
+    await execute_sql(engine, "UPDATE posteriors SET judgments = 20 WHERE subject > 0")
+    for number in range(12):
+        hit = (await find_or_lease_next_hit(engine, await create_annotator(engine, campaign, f"p{number}"))).hit
+        assert hit is not None
+        assert hit.ids == ["v0"]
+
+
 async def test_a_check_that_is_left_out_is_missing_like_any_item(engine):
     campaign = await with_checks(engine)
     me = await create_annotator(engine, campaign)
