@@ -75,14 +75,20 @@ STORE_HASHES_WITH_REWARDS = text("""
     AND p.submission_hash IS DISTINCT FROM u.submission_hash
 """)
 
-# Rewards that were reserved twice before Easel compared campaigns: the first one stays.
+# Rewards that were reserved twice before Easel compared campaigns: the first one stays. If both are unclear, because a
+# person approved the submission in both campaigns, the one that is settled first stays: the platform paid once.
 IS_EARLIER_REWARD = "(e.state IN ('sending', 'sent', 'unknown') OR (e.state = 'prepared' AND e.id < p.id))"
+IS_BOOKED_ELSEWHERE = is_reward_elsewhere_sql("e.state = 'sent'")
+IS_BOOKED = f"""({IS_BOOKED_ELSEWHERE} OR EXISTS (
+        SELECT 1 FROM payments own WHERE own.campaign_id = :campaign AND own.kind = 'reward'
+        AND own.submission = u.external_id AND own.state = 'sent'))"""
 CANCEL_REWARDS_RESERVED_ELSEWHERE = text(f"""
-    UPDATE payments p SET state = 'cancelled', settled_at = :now, problem = 'Another campaign has this reward.'
+    UPDATE payments p SET state = 'cancelled', settled_at = :now, batch = NULL,
+        problem = 'Another campaign has this reward.'
     FROM submissions u
-    WHERE p.campaign_id = :campaign AND p.kind = 'reward' AND p.state = 'prepared'
+    WHERE p.campaign_id = :campaign AND p.kind = 'reward' AND p.state IN ('prepared', 'unknown')
     AND u.campaign_id = p.campaign_id AND u.external_id = p.submission
-    AND {is_reward_elsewhere_sql(IS_EARLIER_REWARD)}
+    AND CASE p.state WHEN 'prepared' THEN {is_reward_elsewhere_sql(IS_EARLIER_REWARD)} ELSE {IS_BOOKED_ELSEWHERE} END
 """)
 
 # The campaign of an unclear reward may no longer read the submission: it removed the study or its token, or erased the
@@ -100,9 +106,11 @@ SETTLE_UNCLEAR_REWARDS_ELSEWHERE = text(f"""
             AND e.study = ANY(c.study || c.other_studies) AND (c.token IS NOT NULL OR c.token_variable IS NOT NULL)))
         FOR NO KEY UPDATE SKIP LOCKED
     )
-    UPDATE payments p SET state = CASE WHEN {IS_PAID} THEN 'sent' ELSE 'cancelled' END,
-        amount = CASE WHEN {IS_PAID} THEN u.reward ELSE p.amount END, settled_at = :now, batch = NULL,
-        problem = CASE WHEN {IS_PAID} THEN '' ELSE 'It was not paid, and another campaign reads the submission now.' END
+    UPDATE payments p SET state = CASE WHEN {IS_PAID} AND NOT {IS_BOOKED} THEN 'sent' ELSE 'cancelled' END,
+        amount = CASE WHEN {IS_PAID} AND NOT {IS_BOOKED} THEN u.reward ELSE p.amount END,
+        settled_at = :now, batch = NULL,
+        problem = CASE WHEN {IS_PAID} AND {IS_BOOKED} THEN 'Another campaign has this reward.'
+            WHEN {IS_PAID} THEN '' ELSE 'It was not paid, and another campaign reads the submission now.' END
     FROM unclear e, submissions u
     WHERE p.campaign_id = e.campaign_id AND p.id = e.id AND u.campaign_id = :campaign
     AND (u.external_id = e.submission OR u.submission_hash = e.submission_hash)

@@ -204,6 +204,36 @@ LEAVING = {
 }
 
 
+@pytest.mark.parametrize("second_reads", [True, False])
+@pytest.mark.parametrize("state_of_first", ["unknown", "sent"])
+async def test_a_reward_that_is_unclear_in_two_campaigns_is_booked_in_one(
+    engine, prolific, state_of_first, second_reads
+):
+    """As before Easel compared campaigns, when a person could approve a submission in both."""
+    first, second = await create_two_studies(engine, prolific)
+    await first.work_again(minutes=10)
+    await execute_sql(engine, "DELETE FROM payments")
+    await execute_sql(engine, RESERVE_TWICE, now=first.clock.now)
+    await execute_sql(
+        engine, "UPDATE payments SET state = 'unknown', sending_at = :now, batch = 'b'", now=first.clock.now
+    )
+    await execute_sql(
+        engine,
+        "UPDATE payments SET state = :state, settled_at = CASE WHEN :state = 'sent' THEN CAST(:now AS timestamptz) END "
+        "WHERE campaign_id = :id",
+        state=state_of_first,
+        now=first.clock.now,
+        id=first.campaign.id,
+    )
+    if not second_reads:
+        await execute_sql(engine, LEAVING["removed its study"], id=second.campaign.id)
+    prolific.submissions["s1"]["status"] = "APPROVED"
+    await first.work_again(minutes=10)
+    await first.work_again(minutes=10)
+    ((_, submission, state),) = await live_rewards(first)
+    assert (submission, state) == ("s1", "sent")
+
+
 @pytest.mark.parametrize("leaving", LEAVING.values(), ids=LEAVING)
 @pytest.mark.parametrize(("status", "holds_in_the_end"), [("APPROVED", True), ("AWAITING REVIEW", False)])
 async def test_an_unclear_reward_of_a_campaign_that_no_longer_reads_is_settled_by_the_one_that_does(
