@@ -54,7 +54,7 @@ async def test_the_form_asks_for_comparisons_and_stores_judgments(researcher, en
     form = (await researcher.get(page)).text
     assert 'name="judgments_per_item"' not in form
     assert 'name="comparisons"' in form
-    assert "Comparisons per prompt and pair: 0.83, less than one" in form
+    assert "Comparisons per prompt and pair: 0.83, which is less than one" in form
     stored = "SELECT judgments_per_item FROM campaigns"
     for entered, expected in (("0.83", 10), ("2", 24), ("2.5", 30)):
         assert (await researcher.post(page, data={"comparisons": entered})).status_code == 303
