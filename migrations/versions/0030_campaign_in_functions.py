@@ -39,8 +39,18 @@ EXCLUSIONS_QUERY = """(
 # Function, its text before, and after.
 CHANGES = (
     ("easel_lock_answers", "s.campaign_id = h.campaign_id AND", "s.campaign_id = $1 AND"),
+    # Without OFFSET 0, PostgreSQL reads all assignments or responses of the campaign.
+    (
+        "easel_lock_answers",
+        "(s.id = h.assignment_id OR NOT platform = ANY('{mturk}')))",
+        "(s.id = h.assignment_id OR NOT platform = ANY('{mturk}')) OFFSET 0)",
+    ),
     ("easel_lock_answers", "exclusions($1, campaign_row.decided)", EXCLUSIONS_QUERY),
-    ("easel_lease_hits", "r.campaign_id = h.campaign_id AND", "r.campaign_id = $1 AND"),
+    (
+        "easel_lease_hits",
+        "r.campaign_id = h.campaign_id AND r.hit_id = h.id)",
+        "r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0)",
+    ),
     (
         "easel_lease_hits",
         "ON CONFLICT (campaign_id, assignment_id)",

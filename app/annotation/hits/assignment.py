@@ -50,12 +50,15 @@ IS_ONE_HIT_PLATFORM = f"platform = ANY('{{{ONE_HIT_PLATFORM_NAMES}}}')"
 
 
 def hit_belongs_to_assignment_sql(*, assignment: str, arrived_at: str) -> str:
-    """Return SQL that is true if an assignment, created at that time, may answer the HIT h."""
+    """Return SQL that is true if an assignment, created at that time, may answer the HIT h.
+
+    `OFFSET 0` keeps PostgreSQL from reading all assignments of the campaign for it.
+    """
     arrived_then = ARRIVED_THEN.replace(":arrived_at", arrived_at)
     return f"""
     EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
             WHERE s.campaign_id = :campaign AND s.id = {assignment} AND {arrived_then} AND a.id = h.annotator_id
-            AND (s.id = h.assignment_id OR NOT {IS_ONE_HIT_PLATFORM}))"""
+            AND (s.id = h.assignment_id OR NOT {IS_ONE_HIT_PLATFORM}) OFFSET 0)"""
 
 
 HIT_BELONGS_TO_ASSIGNMENT = hit_belongs_to_assignment_sql(assignment=":assignment", arrived_at=":arrived_at")
@@ -67,9 +70,9 @@ IS_FIRST_RESPONSE = "r.replaces IS NULL"
 HIT_IS_ANSWERED = f"""
     (SELECT true FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id AND {IS_FIRST_RESPONSE})"""
 
-HIT_IS_OPEN_OR_ANSWERED = (
-    f"({HIT_IS_OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id))"
-)
+HIT_IS_OPEN_OR_ANSWERED = f"""
+    ({HIT_IS_OPEN}
+     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id OFFSET 0))"""
 
 CAMPAIGN_SETTING = "(SELECT {} FROM campaigns WHERE id = :campaign)"
 

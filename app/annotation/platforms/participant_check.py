@@ -71,7 +71,7 @@ TOOK_PART = text("""
             WHEN CAST(:platform AS text) <> :personal_platform THEN CAST(:person_id AS text) ELSE (
                 SELECT CAST(p.number AS text) FROM personal_links p
                 WHERE p.campaign_id = :campaign AND p.name = CAST(:person_id AS text)) END
-          AND EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = o.id))
+          AND EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = o.id OFFSET 0))
 """)
 
 
