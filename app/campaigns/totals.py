@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Self
 
-import numpy as np
-from scipy.special import bdtrc
-
 from app.designs.campaign import Campaign
 from app.errors import pluralize
 from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show_checks_or_empty
-from app.quality.rule_reach import largest_workload_of_one_annotator
+from app.quality.rule_reach import average_hits_with_checks, largest_workload_of_one_annotator
 from app.record.campaign import CountedCampaign
 
 ROUNDING_DIGITS = 9  # a quotient that is whole but for rounding errors is not rounded up
@@ -149,9 +146,8 @@ def average_checks_per_task(campaign: Campaign, item_count: int, check_count: in
     checks_per_hit, share = number_of_checks_per_hit(campaign), campaign.checks_percent / 100
     max_hits_with_checks = check_count // checks_per_hit
     max_hits = largest_workload_of_one_annotator(campaign, item_count, None).max_hits
-    if max_hits and max_hits_with_checks < max_hits:
-        # The mean of min(X, m), where X is binomial and m the most HITs with checks: the sum of P(X > k) for k below m.
-        share = float(bdtrc(np.arange(max_hits_with_checks), max_hits, share).sum()) / max_hits
+    if max_hits:
+        share = average_hits_with_checks(max_hits, max_hits_with_checks, campaign.checks_percent) / max_hits
     return share * checks_per_hit if max_hits_with_checks else 0.0
 
 
