@@ -9,7 +9,7 @@ from datetime import timedelta
 import numpy as np
 
 from app.campaigns.forecast_findings import ForecastFindings
-from app.campaigns.totals import round_up_quotient
+from app.campaigns.totals import count_tasks_left
 from app.dashboard.goal_texts import goal_heading, is_goal_about_criterion_on_page, mostly_repeats_warning_or_empty
 from app.dashboard.precision import median_interval_half_width
 from app.dashboard.snapshot import CampaignSnapshot
@@ -259,7 +259,7 @@ def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
     pay = campaign.pay_per_hit or 0.0
     paid_hits = int(snapshot.counts.paid_hits or 0)
     hits_left = (
-        round_up_quotient(snapshot.judgments_left_count, snapshot.judgments_per_task)
+        count_tasks_left(snapshot.judgments_wanted, snapshot.judgments_left_count, snapshot.judgments_per_task)
         if campaign.status != "finished"
         else 0
     )
