@@ -99,9 +99,10 @@ async def test_the_overview_expects_the_cost_of_the_settings_while_tasks_bring_a
     settings = {"hits_per_annotator": 12, "checks_percent": 25}
     campaign = await apply_action(engine, await study(engine, **settings))
     assert (await totals_of(engine, campaign)).money == 63
-    hit = None
-    while hit is None or len(hit.items_without_checks) < 5:  # a task without a gold item brings more than the average
-        person = await create_annotator(engine, campaign, name=f"person {hit.id if hit else 0}")
+    person = await create_annotator(engine, campaign)
+    hit = await try_to_lease_hit(engine, person)
+    while len(hit.items_without_checks) < 5:  # a task without a gold item brings more than the average
+        person = await create_annotator(engine, campaign, name=f"person {hit.id}")
         hit = await try_to_lease_hit(engine, person)
     await submit_scores(engine, person, hit)
     assert "£0.50 of about £63.00" in words((await researcher.get(f"/admin/campaigns/{campaign.slug}")).text)

@@ -384,8 +384,7 @@ def test_the_headline_and_each_choice_on_the_curve_tell_what_they_cost():
     found = GoalForecast(checkpoints, np.full((4, 6), 0.1), needed, np.zeros(4, bool))
     forecast = CampaignForecast("It is settled", 20, 20, 10, 80, 4, 5, 3.0, 0.25, "EUR", None, 5, NOW, found)
     assert forecast.sentence_on_judgments_per_item == (
-        "With 5 judgments per item, 9 of 10 campaigns like this one reach the goal: "
-        "18 tasks, 0.9 hours of work, €4.50."
+        "With 5 judgments per item, 9 of 10 campaigns like this one reach the goal: 18 tasks, 0.9 hours of work, €4.50."
     )
     assert [choice.judgments_per_item for choice in forecast.budget_choices_on_curve] == [1, 2, 3, 4, 5]
     assert forecast.budget_choices_on_curve[2].sentence == (
