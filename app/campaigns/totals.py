@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Self
 
-import numpy as np
-from scipy.special import bdtrc
-
 from app.designs.campaign import Campaign
 from app.errors import pluralize
+from app.http.languages.catalogue import ENGLISH, format_money
 from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show_checks_or_empty
-from app.quality.rule_reach import largest_workload_of_one_annotator
+from app.quality.rule_reach import average_hits_with_checks, largest_workload_of_one_annotator
 from app.record.campaign import CountedCampaign
 
 ROUNDING_DIGITS = 9  # a quotient that is whole but for rounding errors is not rounded up
@@ -107,7 +105,7 @@ def sentences_on_totals(campaign: CountedCampaign) -> str:
     if totals.check_places:
         sentences += f", which include about {pluralize(totals.check_places, 'place')} for gold and attention items"
     if totals.money:
-        sentences += f"; they pay {totals.money:,.2f} {campaign.currency}"
+        sentences += f"; they pay {format_money(totals.money, campaign.currency, ENGLISH)}"
     people = totals.people
     return f"{sentences}." + (f" Recruit {people.range_text} people." if people else "")
 
@@ -123,7 +121,7 @@ def sentence_on_cost_by_settings_or_empty(campaign: CountedCampaign) -> str:
     per_item = pluralize(totals.judgments_per_item, "judgment")
     judgments = pluralize(count_planned_judgments(campaign), "judgment")
     hours = f", {totals.hours:,.1f} hours of work" if totals.hours else ""
-    pay = f", {totals.money:,.2f} {campaign.currency}" if totals.money else ""
+    pay = f", {format_money(totals.money, campaign.currency, ENGLISH)}" if totals.money else ""
     return f"With {per_item} per item: {judgments} in {pluralize(totals.tasks, 'task')}{hours}{pay}."
 
 
@@ -149,9 +147,8 @@ def average_checks_per_task(campaign: Campaign, item_count: int, check_count: in
     checks_per_hit, share = number_of_checks_per_hit(campaign), campaign.checks_percent / 100
     max_hits_with_checks = check_count // checks_per_hit
     max_hits = largest_workload_of_one_annotator(campaign, item_count, None).max_hits
-    if max_hits and max_hits_with_checks < max_hits:
-        # The mean of min(X, m), where X is binomial and m the most HITs with checks: the sum of P(X > k) for k below m.
-        share = float(bdtrc(np.arange(max_hits_with_checks), max_hits, share).sum()) / max_hits
+    if max_hits:
+        share = average_hits_with_checks(max_hits, max_hits_with_checks, campaign.checks_percent) / max_hits
     return share * checks_per_hit if max_hits_with_checks else 0.0
 
 
@@ -183,6 +180,18 @@ def count_tasks_of_judgments(campaign: CountedCampaign, judgment_count: int) -> 
     return round_up_quotient(
         judgment_count, average_judgments_per_task(campaign, *counts_of_items_and_checks(campaign))
     )
+
+
+def count_tasks_left(judgments_wanted: int, judgments_left: int, judgments_per_task: float) -> int:
+    """Return how many tasks bring the judgments that are left; at least 1 if any are.
+
+    Tasks done and left add up to the tasks of all judgments wanted, as long as the done ones brought about as many
+    judgments as expected. So the total does not jump with each task that has more or fewer checks than the average.
+    """
+    if not judgments_left:
+        return 0
+    tasks_done = round((judgments_wanted - judgments_left) / judgments_per_task)
+    return max(1, round_up_quotient(judgments_wanted, judgments_per_task) - tasks_done)
 
 
 def round_up_quotient(judgment_count: float, judgments_per_unit: float) -> int:

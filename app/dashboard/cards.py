@@ -9,7 +9,7 @@ from datetime import timedelta
 import numpy as np
 
 from app.campaigns.forecast_findings import ForecastFindings
-from app.campaigns.totals import round_up_quotient
+from app.campaigns.totals import count_tasks_left
 from app.dashboard.goal_texts import goal_heading, is_goal_about_criterion_on_page, mostly_repeats_warning_or_empty
 from app.dashboard.precision import median_interval_half_width
 from app.dashboard.snapshot import CampaignSnapshot
@@ -259,14 +259,15 @@ def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
     pay = campaign.pay_per_hit or 0.0
     paid_hits = int(snapshot.counts.paid_hits or 0)
     hits_left = (
-        round_up_quotient(snapshot.judgments_left_count, snapshot.judgments_per_task)
+        count_tasks_left(snapshot.judgments_wanted, snapshot.judgments_left_count, snapshot.judgments_per_task)
         if campaign.status != "finished"
         else 0
     )
     spent, expected = pay * paid_hits, pay * (paid_hits + hits_left)
     notes = [f"{pay_with_currency_text(pay, campaign)} a task"]
     if snapshot.usual_seconds and snapshot.hit_count >= MIN_TASKS_FOR_HOURLY_PAY:
-        notes.append(f"{pay_with_currency_text(pay * SECONDS_PER_HOUR / snapshot.usual_seconds, campaign)} an hour")
+        hourly_pay = pay * SECONDS_PER_HOUR / snapshot.usual_seconds
+        notes.append(f"{pay_with_currency_text(hourly_pay, campaign)} an hour by the median time of a task")
     beside = f"of about {pay_with_currency_text(expected, campaign)}" if hits_left else "spent"
     return Card(
         "Money", pay_with_currency_text(spent, campaign), beside, spent / expected if expected else None, tuple(notes)

@@ -10,6 +10,7 @@ import numpy as np
 from app.analysis.chart_axes import LinearScale, choose_round_tick_step
 from app.campaigns.forecast_findings import ForecastFindings
 from app.errors import pluralize
+from app.http.languages.catalogue import ENGLISH, format_money
 from app.planning.goal_simulation import BAND_PERCENTILES, MAX_NEW_JUDGMENTS_PER_ITEM, GoalForecast
 from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL
 from app.record import pace
@@ -125,7 +126,7 @@ class CampaignForecast:
         if self.minutes_per_hit:
             costs.append(f"{hits * self.minutes_per_hit / 60:,.1f} hours of work")
         if self.pay_per_hit:
-            costs.append(f"{hits * self.pay_per_hit:,.2f} {self.currency}")
+            costs.append(format_money(hits * self.pay_per_hit, self.currency, ENGLISH))
         return costs
 
     @property

@@ -1,15 +1,21 @@
 """A consent text made from a campaign's settings, and what is missing in the text or contradicts the settings."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Self
 
+from babel.numbers import format_currency, get_currency_symbol
+
 from app.designs.campaign import Campaign
+from app.designs.number_parsing import parse_strict_decimal
 
 BLANK_PATTERN = re.compile(r"\[[^\]\n]{1,80}\](?!\()")  # a blank of the template, but no link
 DAYS_PATTERN = re.compile(r"\b(\d{1,5})\s+days?\b", re.IGNORECASE)
 PAY_LINE_PATTERN = re.compile(r"^- \*\*Pay:\*\* (.+)\.$", re.MULTILINE)  # of a text made by `draft_consent_text`
+THOUSANDS_PATTERN = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+NUMBER_OR_WORD_PATTERN = re.compile(rf"({THOUSANDS_PATTERN.pattern}|[0-9]*[.,]?[0-9]+)|([^\W\d_]+|[^\w\s.,;:])")
 UNKNOWN = "[{}]"
 NO_FIXED_END = "no fixed end"
 STORED_PHRASE = (
@@ -36,14 +42,13 @@ class StudyFacts:
 
     @classmethod
     def from_campaign(cls, campaign: Campaign) -> Self:
-        pay = campaign.pay or (f"{campaign.pay_per_hit:g} {campaign.currency} a task" if campaign.pay_per_hit else "")
         return cls(
             campaign.study_controller,
             campaign.study_contact,
             campaign.study_purpose,
             campaign.ethics_approval,
             "" if campaign.minutes_per_hit is None else f"{campaign.minutes_per_hit:g}",
-            pay,
+            campaign.pay or pay_per_task_text_or_empty(campaign.pay_per_hit, campaign.currency),
             campaign.withdrawal == "self",
             campaign.identifiers_days,
             campaign.free_text_days,
@@ -55,7 +60,7 @@ class StudyFacts:
     def from_study_form(cls, form: Mapping[str, str]) -> Self:
         """Return the facts of a form that is being filled in. What is no number counts as empty."""
         value = {name: text.strip() for name, text in form.items()}.get
-        pay = f"{value('pay_per_hit')} {value('currency', '')} a task" if value("pay_per_hit") else ""
+        pay = pay_per_task_text_or_empty(amount_of_text_or_none(value("pay_per_hit", "")), value("currency", ""))
         return cls(
             value("study_controller", ""),
             value("study_contact", ""),
@@ -73,6 +78,20 @@ class StudyFacts:
 
 def days_of_text_or_none(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= len("36500") else None
+
+
+def amount_of_text_or_none(text: str) -> float | None:
+    try:
+        return parse_strict_decimal(text)
+    except ValueError:
+        return None
+
+
+def pay_per_task_text_or_empty(amount: float | None, currency: str) -> str:
+    """Return the pay of a task with all its decimals, such as "£0.50 a task"; empty if it is not above 0."""
+    if amount is None or not 0 < amount < inf:
+        return ""
+    return f"{format_currency(amount, currency, locale='en', decimal_quantization=False)} a task"
 
 
 def draft_consent_text(facts: StudyFacts, max_days: int | None = None) -> str:
@@ -175,12 +194,33 @@ def consent_warnings(campaign: Campaign, max_days: int | None = None) -> list[st
         if value and value not in consent
     ]
     pay_line = PAY_LINE_PATTERN.search(consent)
-    if facts.pay and pay_line and facts.pay not in pay_line[1] and not BLANK_PATTERN.search(pay_line[1]):
+    if facts.pay and pay_line and not states_pay(pay_line[1], campaign) and not BLANK_PATTERN.search(pay_line[1]):
         warnings.append(
             f"The consent text says “{pay_line[1]}”, but the settings pay {facts.pay}. Write the text from the settings"
             " again."
         )
     return warnings + retention_contradictions(facts, consent, max_days)
+
+
+def states_pay(line: str, campaign: Campaign) -> bool:
+    """Return whether a line names the pay of the settings: their words, or the amount and its currency."""
+    words = words_and_numbers_of_text(line)
+    if campaign.pay:
+        return is_run_of_words(words_and_numbers_of_text(campaign.pay), words)
+    symbol = words_and_numbers_of_text(get_currency_symbol(campaign.currency, "en"))
+    return campaign.pay_per_hit in words and (campaign.currency in words or is_run_of_words(symbol, words))
+
+
+def words_and_numbers_of_text(text: str) -> list[str | float]:
+    """Return the words, numbers and symbols of a text; 0.50 and 0,50 are the same number, and 1,250 is 1250."""
+    return [
+        word if not number else float(number.replace(",", "" if THOUSANDS_PATTERN.fullmatch(number) else "."))
+        for number, word in NUMBER_OR_WORD_PATTERN.findall(text)
+    ]
+
+
+def is_run_of_words(run: Sequence[str | float], words: Sequence[str | float]) -> bool:
+    return any(words[start : start + len(run)] == run for start in range(len(words)))
 
 
 def retention_contradictions(facts: StudyFacts, consent: str, max_days: int | None) -> list[str]:

@@ -222,6 +222,7 @@ async def quality_inbox_page(
         "sentences": {name: parts_of_rule_sentence(choice.rule) for name, choice in rules.items()},
         "reach_by_rule": reach_summary.by_rule,
         "expected_checks": reach_summary.expected_checks,
+        "may_one_person_meet_all_checks": reach_summary.may_one_person_meet_all_checks,
         "too_few_annotators": ""
         if silent
         else await load_notice_on_too_few_annotators_or_empty(connection, campaign.id),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import NamedTuple
 
+import numpy as np
 from scipy.special import bdtrc
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -48,6 +49,11 @@ class AnnotatorWorkload:
     max_checks: Mapping[str, int]
     checks_percent: float
 
+    @property
+    def may_meet_all_checks(self) -> bool:
+        """Whether one person may do more HITs than there are HITs with checks that they have not met."""
+        return bool(self.max_checks) and (self.max_hits is None or self.max_hits > sum(self.max_checks.values()))
+
 
 @dataclass(frozen=True)
 class RuleReach:
@@ -79,6 +85,7 @@ class ReachSummary:
 
     by_rule: Mapping[str, RuleReach]
     expected_checks: str
+    may_one_person_meet_all_checks: bool
 
     @property
     def rules_that_cannot_find_anyone(self) -> list[RuleReach]:
@@ -98,7 +105,7 @@ async def load_reach_summary(connection: AsyncConnection, campaign: Campaign, *,
     rows = await connection.execute(COUNT_CHECKS_BY_KIND, {"campaign": campaign.id})
     workload = largest_workload_of_one_annotator(campaign, item_count, {row.kind: row.items for row in rows})
     by_rule = reach_of_active_rules_by_name(campaign, workload)
-    return ReachSummary(by_rule, sentence_on_checks_met_by_one_person_or_empty(workload))
+    return ReachSummary(by_rule, sentence_on_checks_met_by_one_person_or_empty(workload), workload.may_meet_all_checks)
 
 
 def reach_of_active_rules_by_name(campaign: Campaign, workload: AnnotatorWorkload) -> dict[str, RuleReach]:
@@ -112,6 +119,23 @@ def reach_of_active_rules_by_name(campaign: Campaign, workload: AnnotatorWorkloa
     }
 
 
+def average_hits_with_checks(max_hits: int, max_hits_with_checks: int, checks_percent: float) -> float:
+    """Return how many of one person's HITs show checks on average.
+
+    Each HIT shows checks with the same probability, until the person has met all checks.
+
+    Args:
+        max_hits: HITs of the person.
+        max_hits_with_checks: HITs after which the person has met all checks.
+        checks_percent: Share of HITs that show checks, in percent.
+
+    """
+    if max_hits <= max_hits_with_checks:
+        return max_hits * checks_percent / 100
+    # The mean of min(X, m), where X is binomial and m the most HITs with checks: the sum of P(X > k) for k below m.
+    return float(bdtrc(np.arange(max_hits_with_checks), max_hits, checks_percent / 100).sum())
+
+
 def expected_check_count_or_none(workload: AnnotatorWorkload, kind: str) -> float | None:
     """Return how many checks of a kind one person meets on average; None if their HITs are unlimited.
 
@@ -122,7 +146,7 @@ def expected_check_count_or_none(workload: AnnotatorWorkload, kind: str) -> floa
     available, check_total = workload.max_checks.get(kind, 0), sum(workload.max_checks.values())
     if not check_total:
         return 0.0
-    return min(workload.max_hits * workload.checks_percent / 100 * available / check_total, float(available))
+    return average_hits_with_checks(workload.max_hits, check_total, workload.checks_percent) * available / check_total
 
 
 def sentence_on_checks_met_by_one_person_or_empty(workload: AnnotatorWorkload) -> str:
@@ -169,7 +193,8 @@ def propose_checks_percent_or_none(
 ) -> ChecksProposal | None:
     """Return the share of HITs that could show checks of a campaign that has some and shows none; else None.
 
-    One person meets on average all checks, or, if no possible share lets them, as many as the rule about them needs.
+    One person gets on average as many HITs with a check as there are checks or, if no possible share gives so many, as
+    the rule about them needs.
     Without a limit of HITs per person, a person is expected to do as many as judge each item once. The share is at
     least `DEFAULT_CHECKS_PERCENT` and at most `MAX_CHECKS_PERCENT`.
     """

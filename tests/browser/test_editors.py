@@ -157,6 +157,8 @@ async def test_a_consent_text_is_written_from_the_settings_and_previewed(task: A
     draft = await task(launched=False, consent="My *own* text.")
     page = await open_visit_step(draft)
     text = page.locator("textarea[name=consent]")
+    warning_on_saved_text = page.get_by_text("The settings do not say who is responsible")
+    await expect(warning_on_saved_text).to_be_visible()
     preview = page.get_by_role("region", name="Preview of the consent text")
     await page.get_by_text("Preview", exact=True).press("Enter")
     await expect(preview.locator("em")).to_have_text("own")
@@ -165,11 +167,13 @@ async def test_a_consent_text_is_written_from_the_settings_and_previewed(task: A
     await page.get_by_role("button", name="Write a text from the settings").press("Enter")
     await expect(preview.get_by_role("heading", name="About this study")).to_be_visible()
     await expect(preview.get_by_text("run by the University of York")).to_be_visible()
+    await expect(warning_on_saved_text).to_be_hidden()
     async for width in each_width(page, 1280, 320):
         assert await violations(page) == "", width
         assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
     await page.get_by_role("button", name="Undo").press("Enter")
     await expect(text).to_have_value("My *own* text.")
+    await expect(warning_on_saved_text).to_be_visible()
     await text.fill("<b>No</b> HTML, **yes** Markdown.")
     await expect(preview.locator("strong", has_text="yes")).to_be_visible()
     await expect(preview.locator("strong")).to_have_count(1)

@@ -9,6 +9,7 @@ from app.campaigns.totals import CampaignTotals, sentences_on_totals
 from app.record.campaign import load_campaign_for_page_or_refuse
 from app.recruiting.study_plan import StudyPlan
 from app.simulation.rehearsal_offer import load_rehearsal_offer_or_none_for_rehearsal
+from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 
@@ -92,6 +93,31 @@ async def test_the_overview_expects_the_same_cost(engine, researcher):
     assert "of about £67.00" in words((await researcher.get(f"/admin/campaigns/{campaign.slug}")).text)
 
 
+async def test_the_overview_expects_the_cost_of_the_settings_while_tasks_bring_as_many_judgments_as_expected(
+    engine, researcher
+):
+    settings = {"hits_per_annotator": 12, "checks_percent": 25}
+    campaign = await apply_action(engine, await study(engine, **settings))
+    assert (await totals_of(engine, campaign)).money == 63
+    person = await create_annotator(engine, campaign)
+    hit = await try_to_lease_hit(engine, person)
+    while len(hit.items_without_checks) < 5:  # a task without a gold item brings more than the average
+        person = await create_annotator(engine, campaign, name=f"person {hit.id}")
+        hit = await try_to_lease_hit(engine, person)
+    await submit_scores(engine, person, hit)
+    assert "£0.50 of about £63.00" in words((await researcher.get(f"/admin/campaigns/{campaign.slug}")).text)
+
+
+async def test_tasks_that_were_paid_and_do_not_count_are_expected_to_cost_more(engine, researcher):
+    campaign = await apply_action(engine, await study(engine, SENTENCES))
+    person = await create_annotator(engine, campaign)
+    await submit_scores(engine, person, await try_to_lease_hit(engine, person))
+    page = f"/admin/campaigns/{campaign.slug}"
+    assert "£0.50 of about £60.00" in words((await researcher.get(page)).text)
+    await researcher.post(f"{page}/annotators/A1/exclude", data={"reason": "at random"})
+    assert "£0.50 of about £60.50" in words((await researcher.get(page)).text)
+
+
 async def test_no_one_meets_more_gold_items_than_tasks(engine, researcher):
     campaign = await study(engine, hits_per_annotator=2)
     for part in ("launch/confirm", "checks"):
@@ -156,6 +182,6 @@ async def test_the_launch_command_tells_it_too(engine):
     async with engine.connect() as connection:
         told = sentences_on_totals(await load_campaign_for_page_or_refuse(connection, campaign.slug))
     assert told == (
-        "600 judgments need 134 tasks, which include about 67 places for gold and attention items; they pay 67.00 GBP. "
+        "600 judgments need 134 tasks, which include about 67 places for gold and attention items; they pay £67.00. "
         "Recruit 67 to 76 people."
     )

@@ -54,7 +54,7 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
     assert found.phrases_on_costs_of_median_run == [
         f"{hits:.0f} tasks",
         f"{hits * 2 / 60:.1f} hours of work",
-        f"{hits / 2:.2f} USD",
+        f"${hits / 2:.2f}",
     ]
     assert (
         found.sentence_on_time_until_goal_or_empty
@@ -69,8 +69,8 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
 async def test_before_a_plan_it_tells_what_the_settings_alone_lead_to(engine, researcher):
     paid: dict[str, Any] = {"minutes_per_hit": 2, "pay_per_hit": 0.5, "judgments_per_item": 10}
     for settings, said in (
-        (GOAL | paid, "With 10 judgments per item: 80 judgments in 16 tasks, 0.5 hours of work, 8.00 USD."),
-        (paid, "With 10 judgments per item: 80 judgments in 16 tasks, 0.5 hours of work, 8.00 USD."),
+        (GOAL | paid, "With 10 judgments per item: 80 judgments in 16 tasks, 0.5 hours of work, $8.00."),
+        (paid, "With 10 judgments per item: 80 judgments in 16 tasks, 0.5 hours of work, $8.00."),
         (GOAL | {"judgments_per_item": 1}, "With 1 judgment per item: 8 judgments in 2 tasks."),
     ):
         campaign = await create_running_campaign(engine, items=8, launched=False, **settings)
@@ -384,12 +384,11 @@ def test_the_headline_and_each_choice_on_the_curve_tell_what_they_cost():
     found = GoalForecast(checkpoints, np.full((4, 6), 0.1), needed, np.zeros(4, bool))
     forecast = CampaignForecast("It is settled", 20, 20, 10, 80, 4, 5, 3.0, 0.25, "EUR", None, 5, NOW, found)
     assert forecast.sentence_on_judgments_per_item == (
-        "With 5 judgments per item, 9 of 10 campaigns like this one reach the goal: "
-        "18 tasks, 0.9 hours of work, 4.50 EUR."
+        "With 5 judgments per item, 9 of 10 campaigns like this one reach the goal: 18 tasks, 0.9 hours of work, €4.50."
     )
     assert [choice.judgments_per_item for choice in forecast.budget_choices_on_curve] == [1, 2, 3, 4, 5]
     assert forecast.budget_choices_on_curve[2].sentence == (
-        "3 judgments per item: 50 % of simulated campaigns reach the goal; 10 tasks, 0.5 hours of work, 2.50 EUR."
+        "3 judgments per item: 50 % of simulated campaigns reach the goal; 10 tasks, 0.5 hours of work, €2.50."
     )
     xs = [choice.x for choice in forecast.budget_choices_on_curve]
     assert xs == sorted(xs)

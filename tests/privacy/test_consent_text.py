@@ -125,6 +125,46 @@ def test_a_pay_that_changed_since_the_text_was_written_is_named():
         settings = CampaignSettings.model_validate(study | {"pay_per_hit": amount, "consent": written})
         return " ".join(consent_warnings(campaign_of_unsaved_settings(settings)))
 
-    changed = "The consent text says “0.5 GBP a task”, but the settings pay 0.75 GBP a task."
+    changed = "The consent text says “£0.50 a task”, but the settings pay £0.75 a task."
     assert changed in warnings_with_pay(0.75)
     assert "the settings pay" not in warnings_with_pay(0.5)
+
+
+@pytest.mark.parametrize("typed", ["0.5", "0.50", ".5", " 0.500 "])
+def test_a_text_states_the_saved_pay_however_it_was_typed(typed):
+    written = draft_consent_text(StudyFacts.from_study_form({"pay_per_hit": typed, "currency": "GBP"}))
+    assert "- **Pay:** £0.50 a task." in written
+    assert warnings_on_pay(written, pay_per_hit=0.5) == []
+
+
+def test_a_pay_that_is_no_number_is_a_blank():
+    for typed in ("half", "nan", "-1", "0"):
+        facts = StudyFacts.from_study_form({"pay_per_hit": typed, "currency": "GBP"})
+        assert "- **Pay:** [amount]." in draft_consent_text(facts)
+
+
+@pytest.mark.parametrize(
+    ("line", "settings", "is_warned"),
+    [
+        ("0.50 GBP a task", {"pay_per_hit": 0.5}, False),
+        ("0.5 GBP for each task, about 9 GBP an hour", {"pay_per_hit": 0.5}, False),
+        ("10.5 GBP a task", {"pay_per_hit": 0.5}, True),
+        ("0.55 GBP a task", {"pay_per_hit": 0.5}, True),
+        ("£1,250.00 a task", {"pay_per_hit": 1250}, False),
+        ("$0.50 a task", {"pay_per_hit": 0.5}, True),
+        ("£0.50 a task", {"pay_per_hit": 0.5, "currency": "USD"}, True),
+        ("0.40 GBP a task", {"pay": "0.4 GBP a task"}, False),
+        ("10.40 GBP a task", {"pay": "0.40 GBP a task"}, True),
+        ("0.40 GBP a task, paid within a week", {"pay": "0.40 GBP a task"}, False),
+        ("a book token", {"pay": "a book"}, False),
+        ("a bookshelf", {"pay": "a book"}, True),
+    ],
+)
+def test_amounts_are_compared_as_numbers(line, settings, is_warned):
+    assert bool(warnings_on_pay(f"- **Pay:** {line}.", **settings)) == is_warned
+
+
+def warnings_on_pay(consent: str, **settings: Any) -> list[str]:
+    study = {"name": "Verbs", "question": "How?", "currency": "GBP", "consent": consent} | settings
+    campaign = campaign_of_unsaved_settings(CampaignSettings.model_validate(study))
+    return [warning for warning in consent_warnings(campaign) if "the settings pay" in warning]

@@ -162,17 +162,17 @@ async def test_the_time_in_which_a_hit_was_only_left_open_is_no_work(engine, res
     assert ">$24.00<" in page
     assert "left open" in page
     one = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
-    assert "<dt>Pay per hour</dt><dd>$24.00</dd>" in one
+    assert "<dt>Pay per hour at work</dt><dd>$24.00</dd>" in one
 
 
 async def test_what_an_hour_pays_is_told_where_pay_is_known(engine, researcher):
     campaign, _, _ = await answer_hits(engine, people=2, hits=10, pay_per_hit=0.5, currency="EUR")
     await took(engine, {1: 60, 2: 120})
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
-    assert ">Pay per hour<" in html
+    assert ">Pay per hour at work<" in html
     assert re.findall(r">(€30\.00|€15\.00)<", html) == ["€30.00", "€15.00"]
     assert (
-        "<dt>Pay per hour</dt><dd>€15.00</dd>"
+        "<dt>Pay per hour at work</dt><dd>€15.00</dd>"
         in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A2")).text
     )
     other, _, _ = await answer_hits(engine, people=1, hits=1)
@@ -186,7 +186,7 @@ async def test_pay_per_hour_waits_for_as_many_tasks_of_a_person_as_on_the_overvi
     assert ">30.00<" not in html
     assert "Empty for fewer than 10 tasks" in html
     one = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
-    assert "<dt>Pay per hour</dt><dd>–</dd>" in one
+    assert "<dt>Pay per hour at work</dt><dd>–</dd>" in one
 
 
 async def test_annotators_who_left_before_answering_are_listed_only_if_asked_for(engine, researcher):

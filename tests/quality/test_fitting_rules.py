@@ -35,7 +35,7 @@ def test_rules_about_gold_stay_while_the_campaign_has_gold_and_the_reason_says_w
     assert unfit.proposal
     assert "gold: nothing" not in unfit.proposal.quality_rules
     assert unfit.sentences_on_check_rules == [
-        "“Fails gold items” stays on: one person would have to fail 5 gold items, and meets about 2."
+        "“Fails gold items” stays on: one person would have to fail 5 gold items, and meets about 1.9."
     ]
 
 

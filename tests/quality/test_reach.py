@@ -69,6 +69,13 @@ async def test_checks_and_the_form_say_it_too(engine, researcher):
     assert "about 1 gold item" not in form
 
 
+async def test_the_share_of_tasks_with_checks_is_a_maximum_once_a_person_can_meet_all_checks(engine, researcher):
+    few_tasks, many_tasks = await with_gold(engine), await with_gold(engine, hits_per_annotator=7)
+    assert "15 % of tasks contain one." in await page_of(researcher, few_tasks, "checks")
+    page = await page_of(researcher, many_tasks, "checks")
+    assert "At most 15 % of tasks contain one, because no one gets the same one twice." in page
+
+
 async def test_rules_for_other_campaigns_stand_apart(engine, researcher):
     campaign = await with_gold(engine)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
@@ -134,14 +141,17 @@ def test_how_many_checks_one_person_meets():
         return AnnotatorWorkload(hits, 5, {"gold": gold, "attention": attention}, percent)
 
     assert expected_check_count_or_none(workload(6, 6, 0), "gold") == pytest.approx(0.9)  # 15 % of 6
-    assert expected_check_count_or_none(workload(20, 6, 2), "attention") == pytest.approx(0.75)  # a quarter of 3
-    assert expected_check_count_or_none(workload(100, 6, 0), "gold") == 6  # not twice
+    assert expected_check_count_or_none(workload(20, 6, 14), "attention") == pytest.approx(2.1)  # 70 % of 3
+    assert expected_check_count_or_none(workload(100, 6, 0), "gold") == pytest.approx(6, abs=0.01)  # not twice
+    # At most 1 in two tasks: none in 1/4 of the visits. At most 3 in 12 tasks at 25 %: below 3, as many meet fewer.
+    assert expected_check_count_or_none(workload(2, 1, 0, 50.0), "gold") == pytest.approx(0.75)
+    assert expected_check_count_or_none(workload(12, 3, 0, 25.0), "gold") == pytest.approx(2.42, abs=0.005)
     assert expected_check_count_or_none(workload(None, 6, 0), "gold") is None
     assert expected_check_count_or_none(AnnotatorWorkload(20, 5, {"gold": 6}, 15.0), "attention") == 0
     assert expected_check_count_or_none(AnnotatorWorkload(20, 5, {}, 15.0), "gold") == 0
     assert sentence_on_checks_met_by_one_person_or_empty(workload(6, 0, 0)) == ""
     assert sentence_on_checks_met_by_one_person_or_empty(workload(20, 6, 2)) == (
-        "With 20 tasks per person, one person meets 2.2 gold items and 0.8 attention items on average."
+        "With 20 tasks per person, one person meets 2.2 gold items and 0.7 attention items on average."
     )
 
 
@@ -175,10 +185,10 @@ def test_the_proposed_share_of_tasks_promises_no_more_tasks_than_exist_and_lets_
     enough = "as many as a rule needs to flag someone who fails them all."
     ceiling = "a share above 50 % is not possible."
     for hits, items, gold, percent, reason in (
-        (None, 60, 3, 25, "In about 12 tasks, a person then meets about 3 of 3 checks."),
-        (None, 6000, 3, 10, "In about 30 tasks, a person then meets about 3 of 3 checks."),
-        (4, 60, 3, 50, f"With 4 tasks per person, a person then meets about 2 of 3 checks; {ceiling}"),
-        (20, 600, 8, 40, "With 20 tasks per person, a person then meets about 8 of 8 checks."),
+        (None, 60, 3, 25, "In about 12 tasks, a person then meets about 2.4 of 3 checks."),
+        (None, 6000, 3, 10, "In about 30 tasks, a person then meets about 2.4 of 3 checks."),
+        (4, 60, 3, 50, f"With 4 tasks per person, a person then meets about 1.9 of 3 checks; {ceiling}"),
+        (20, 600, 8, 40, "With 20 tasks per person, a person then meets about 7.1 of 8 checks."),
         (20, 600, 40, 25, f"With 20 tasks per person, a person then meets about 5 of 40 checks: {enough}"),
     ):  # fmt: skip
         with subtests.test(hits=hits, items=items, gold=gold):

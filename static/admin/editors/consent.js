@@ -16,6 +16,7 @@ if (field) {
 function drawTemplate(text) {
   const news = element("p");
   news.setAttribute("role", "status");
+  const warnings = document.querySelector("#consent-notes");                  // about the saved text
   let hasWritten = false;
   const write = async () => {
     const former = text.value;
@@ -26,6 +27,7 @@ function drawTemplate(text) {
     }
     const written = (await response.text()).trim();
     writeText(text, written);
+    warnings?.toggleAttribute("hidden", true);
     const blanks = /\[[^\]\n]+\](?!\()/.test(written) ? "Fill in what is in [brackets], and change it as you like. " : "Change it as you like. ";
     news.replaceChildren(`The text is in the field. ${blanks}`);
     if (written.includes("no fixed end")) {
@@ -41,6 +43,7 @@ function drawTemplate(text) {
     if (!former.trim()) return;
     news.append(button("Undo", () => {
       writeText(text, former);
+      warnings?.toggleAttribute("hidden", false);
       news.replaceChildren("Your former text is back.");
       text.focus();
     }));
