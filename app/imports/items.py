@@ -351,7 +351,7 @@ def item_import_receipt(
         with_prior=reader.prior_count,
         notes=[
             *upload.notes,
-            *reader.reading_notes(),
+            *(reader.reading_notes() if stored_count else []),  # about items, not about checks
             *(meaning.column_use_sentence for meaning in meanings),
             *([spelling_note] if spelling_note else []),
         ],

@@ -24,9 +24,11 @@ function manageChoice(form) {
   update();
 }
 
-// A link to the folded form opens it.
-const addForm = document.getElementById("add");
-const openAddForm = () => { if (location.hash === "#add" && addForm) addForm.open = true; };
-window.addEventListener("hashchange", openAddForm);
-for (const link of document.querySelectorAll("a[href='#add']")) link.addEventListener("click", () => { if (addForm) addForm.open = true; });
-openAddForm();
+// A link to a folded form opens it.
+for (const folded of document.querySelectorAll("details#add, details#gold")) {
+  const hash = `#${folded.id}`;
+  const openIfLinked = () => { if (location.hash === hash) folded.open = true; };
+  window.addEventListener("hashchange", openIfLinked);
+  for (const link of document.querySelectorAll(`a[href='${hash}']`)) link.addEventListener("click", () => { folded.open = true; });
+  openIfLinked();
+}

@@ -626,6 +626,22 @@ async def test_copying_puts_the_link_on_the_clipboard(enter: Enter, task: Callab
     )  # words for screen readers stay unseen
 
 
+async def test_a_browser_that_denies_the_clipboard_leaves_the_text_selected_and_a_message(
+    enter: Enter, task: Callable[..., Any]
+) -> None:
+    page = await enter()
+    running = await task(prolific_completion_code="CODE1")
+    await page.goto(f"{running.origin}/admin/campaigns/{running.row.slug}/share")
+    denial = "new DOMException('Write permission denied.', 'NotAllowedError')"
+    await page.evaluate(f"() => {{ navigator.clipboard.writeText = () => Promise.reject({denial}); }}")
+    message = page.get_by_role("alert").filter(has_text="Your browser did not allow copying. The text is selected")
+    for button, copied in [("Annotator link", running.link), ("the code of people who have finished", "CODE1")]:
+        await page.get_by_role("button", name=f"Copy {button}").click()
+        await message.wait_for()
+        assert await page.evaluate("getSelection().toString()") == copied
+    assert await message.count() == 1
+
+
 async def nothing_to_object_to(page: Page, *addresses: str) -> None:
     for address in addresses:
         await page.goto(address)

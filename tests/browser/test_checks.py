@@ -48,7 +48,7 @@ async def test_gold_items_are_pasted_without_javascript_in_a_form_of_their_own(
     page = (await visit(java_script_enabled=False, viewport={"width": 390, "height": 900})).page
     await page.context.add_cookies([cookie])
     await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/items")
-    await page.get_by_text("Add gold items", exact=True).click()
+    await page.locator("#gold > summary").click()
     await page.get_by_label("Gold items", exact=True).fill("id,text,expected\ng1,to run,90\ng2,to sleep,10")
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.get_by_role("button", name="Import gold items").click()
@@ -66,9 +66,16 @@ async def test_gold_items_are_filled_in_as_cards_with_the_labels_of_the_design(
     page = (await visit()).page
     await page.context.add_cookies([cookie])
     await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/items")
-    await page.get_by_text("Add gold items", exact=True).click()
+    await page.get_by_role("link", name="Add gold items").click()
     await page.get_by_role("button", name="Add a gold item").click()
     await page.keyboard.type("Send it, now!")
+    ids = "[...document.querySelectorAll('[id]')].map((it) => it.id)"
+    assert await page.evaluate(f"new Set({ids}).size === {ids}.length")
+    hint = page.get_by_text("Cells of a spreadsheet, CSV or JSON, with the columns")
+    await page.get_by_role("button", name="Edit as table").click()
+    await expect(hint).to_be_visible()
+    await page.get_by_role("button", name="Edit as cards").click()
+    await expect(hint).to_be_hidden()
     await page.get_by_label("rude").check()
     await expect(page.get_by_label("Tolerance (optional)")).to_have_count(0)
     async for width in each_width(page, 1280, 390):

@@ -2,6 +2,7 @@
 
 from app.campaigns.visit_preview import preview_platform_or_first
 from tests.annotation.hits.campaigns import fetch_rows
+from tests.annotation.onboarding.test_people import links_of
 from tests.campaigns.drafts import create_draft, import_items
 from tests.quality.test_reach import ITEMS, page_of
 from tests.unsaved import unsaved
@@ -59,3 +60,46 @@ def test_the_preview_begins_as_the_platform_with_a_code():
     assert preview_platform_or_first(unsaved(**CODE), "").title == "Prolific"
     assert preview_platform_or_first(unsaved(), "").name == "link"
     assert preview_platform_or_first(unsaved(**CODE), "link").name == "link"
+
+
+async def test_a_closed_link_beside_a_platform_code_is_told_plainly_and_not_as_a_fault(engine, researcher):
+    campaign = await ready_draft(engine, **CODE)
+    await researcher.post(f"/admin/campaigns/{campaign.slug}/close-open-link")
+    for part in ("launch/confirm", "share"):
+        page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/{part}")).text
+        assert '<p class="notice">Only people from Prolific can take part.</p>' in page
+        assert "The open link is closed and no one has a personal link" not in page
+        assert "The platform links are open" not in page
+    assert "Who may take part: everyone from Prolific." in await page_of(researcher, campaign, "share")
+    assert "Personal links" not in await page_of(researcher, campaign, "items")
+
+
+async def test_people_with_a_personal_link_are_named_beside_those_of_the_platform(engine, researcher):
+    campaign = await ready_draft(engine, **CODE, open_link=False, open_platforms=True)
+    await links_of(engine, campaign, "Ann")
+    sentence = "Only people from Prolific and people with a personal link can take part."
+    assert sentence in await page_of(researcher, campaign, "launch/confirm")
+    share = await page_of(researcher, campaign, "share")
+    assert sentence in share
+    assert "everyone from Prolific and everyone with a personal link." in share
+
+
+async def test_a_code_does_not_hide_that_the_platform_needs_no_passphrase(engine, researcher):
+    campaign = await ready_draft(engine, **CODE, passphrase="blue", open_platforms=True)
+    share = await page_of(researcher, campaign, "share")
+    assert "People from Prolific need no passphrase." in share
+    assert "Who may take part: everyone." in share
+
+
+async def test_closed_platform_links_are_a_fault_in_spite_of_a_code(engine, researcher):
+    campaign = await ready_draft(engine, **CODE, open_link=False, open_platforms=False)
+    page = await page_of(researcher, campaign, "launch/confirm")
+    assert "no one has a personal link, so no one can take part" in page
+    assert "Only people from" not in page
+
+
+async def test_the_notice_after_the_launch_means_all_links(engine, researcher):
+    campaign = await ready_draft(engine, **CODE, open_link=False, open_platforms=True)
+    reply = await researcher.post(f"/admin/campaigns/{campaign.slug}/launch")
+    page = (await researcher.get(reply.headers["location"])).text
+    assert "The campaign is running. Its links are on this page." in page

@@ -322,7 +322,8 @@ async def test_after_each_step_the_page_says_what_is_next(researcher):
         assert what_is_next in (await researcher.get(f"{address}/settings/{step}?done=saved")).text
     await upload(researcher, address)
     page = (await researcher.get(f"{address}/items?done=imported")).text
-    assert f'Next: choose <a href="{address}/settings/how-much">how much to ask</a>, then <a href="' in page
+    for part in ("settings/how-much", "settings/quality", "preview", "launch/confirm"):
+        assert f'<a href="{address}/{part}">' in page.partition("Next: choose")[2].partition("</p>")[0], part
     await researcher.post(f"{address}/launch")
     page = (await researcher.get(f"{address}/items?done=responses")).text
     assert f'Next: see <a href="{address}">the scores</a>' in page

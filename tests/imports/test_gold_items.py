@@ -43,7 +43,9 @@ async def test_a_pasted_table_adds_gold_items_apart_from_the_items(researcher, e
         await fetch_value(engine, "SELECT fields->>'explanation' FROM check_items WHERE external_id = 'g1'") == "fast"
     )
     assert await fetch_value(engine, "SELECT count(*) FROM items") == items
-    assert "Imported 3 gold items." in words((await researcher.get(reply.headers["location"])).text)
+    page = words((await researcher.get(reply.headers["location"])).text)
+    assert "Imported 3 gold items." in page
+    assert "Item ids come from" not in page
 
 
 async def test_a_file_adds_attention_items_and_a_row_may_name_another_kind(researcher, engine, campaign):
@@ -59,6 +61,17 @@ async def test_a_file_adds_attention_items_and_a_row_may_name_another_kind(resea
     page = words((await researcher.get(reply.headers["location"])).text)
     assert "Imported 1 gold item and 1 attention item." in page
     assert "6 items, 1 gold item and 1 attention item" in page
+
+
+async def test_each_field_has_an_id_of_its_own_and_the_file_names_its_columns(researcher, campaign):
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/items")).text
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'<label for="([^"]+)"', page)) <= set(ids)
+    columns = "the columns text, expected and, if you like, id, tolerance and explanation."
+    assert f"A table with {columns}" in words(page)
+    assert '<a class="button" href="#gold">Add gold items</a>' in page
+    assert "<details><summary>Outputs of systems</summary>" in page
 
 
 async def test_a_wrong_row_adds_nothing_and_the_form_keeps_what_was_pasted(researcher, engine, campaign):

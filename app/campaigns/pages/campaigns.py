@@ -88,16 +88,14 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
     server_url = request_base_url(request)
     arm = await experiment_arms.load_experiment_arm_or_none(connection, campaign.id, access)
     link_parts = experiment_arms.annotator_link_base_and_key_of_campaign(server_url, campaign, arm)
-    platforms = (
-        platforms_offered_for_experiments()
-        if arm
-        else platforms_of_campaign(crowd_setting_by_name_with_slug_of_campaign(campaign))
-    )
+    crowd_settings = crowd_setting_by_name_with_slug_of_campaign(campaign)
+    platforms = platforms_offered_for_experiments() if arm else platforms_of_campaign(crowd_settings)
     context = {
         "campaign": campaign,
         "totals": CampaignTotals.from_campaign(campaign),
         "experiment": arm,
         "platforms": platforms,
+        "code_platform": platform_with_code_or_none(crowd_settings),
         "links": annotator_url_by_platform(*link_parts, platforms),
         "code": qr_code_svg(open_link_url_of_campaign(*link_parts)),
         "loopback_url": server_url if is_loopback_url(server_url) else None,

@@ -43,9 +43,9 @@ function formatItems(items, allColumns) {
 
 function editExpectedAnswers(text, { noun, last, beyond }) {
   const columns = ["text", ...answerColumns, "explanation", last.column];
-  const { name } = text;
+  const { id: fieldId } = text;
   const title = text.labels[0].textContent.trim();
-  const errorText = document.querySelector(`#${name}-error`)?.textContent ?? "";
+  const errorText = document.getElementById(`${fieldId}-error`)?.textContent ?? "";
   let wrongLine = Number(/^Line (\d+):/.exec(errorText)?.[1]);               // until the first change
   const cards = element("ol", { className: "editor-cards" });
   const news = element("p");
@@ -71,10 +71,11 @@ function editExpectedAnswers(text, { noun, last, beyond }) {
   /** Show the cards if the table can be shown so and they are wanted, else the text. */
   function show(areCardsWanted) {
     const asCards = areCardsWanted && readItems(text.value, columns) !== undefined;
+    text.id = fieldId;                                                        // by which its hint is found
     showEditor(editor, text, asCards);
     editor.toggleAttribute("id", asCards);
-    text.id = asCards ? `${name}-text` : name;
-    if (asCards) editor.id = name;
+    text.id = asCards ? `${fieldId}-text` : fieldId;
+    if (asCards) editor.id = fieldId;
     modeButton.textContent = asCards ? "Edit as table" : "Edit as cards";
     news.replaceChildren();
     if (asCards) draw();
@@ -133,7 +134,7 @@ function editExpectedAnswers(text, { noun, last, beyond }) {
     const isWrong = item.line === wrongLine;
     return element("li", { className: isWrong ? "wrong" : "" },
       labelled("Text", cellControl("textarea", "text", item, { rows: 2, required: true })),
-      ...answerKinds.map((kind, number) => drawAnswer(kind, item, `${name}-${index}-${number}`)),
+      ...answerKinds.map((kind, number) => drawAnswer(kind, item, `${fieldId}-${index}-${number}`)),
       element("div", { className: "question-facts" },
         labelled("Explanation", cellControl("input", "explanation", item, { maxLength: 2000 })),
         labelled(last.label, cellControl("input", last.column, item, { placeholder: last.placeholder }))),
