@@ -26,10 +26,11 @@ MAX_OWN_COLUMNS = 20
 ItemFilter = Literal["all", "items", "checks", "retired"]
 
 # Rows of the list: checks come first, so that a page of the many items is still a range of the primary key.
-ITEM_ROW = """SELECT number, external_id, shown, fields, retired_at, CAST(NULL AS text) AS check_kind, 1 AS part
+ITEM_ROW = """SELECT number, external_id, shown, fields, retired_at, CAST(NULL AS text) AS check_kind,
+    CAST(NULL AS jsonb) AS expected, 1 AS part
     FROM items WHERE campaign_id = :campaign"""
 CHECK_ROW = """SELECT number, external_id, shown, fields, CAST(NULL AS timestamptz) AS retired_at, kind AS check_kind,
-    0 AS part
+    expected, 0 AS part
     FROM check_items WHERE campaign_id = :campaign"""
 
 LIST_RANGE_OF_ITEMS_AND_CHECKS = text(f"""

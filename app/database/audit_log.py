@@ -32,6 +32,7 @@ ACTION_PHRASES = {
     "settings.changed": "changed settings",
     "items.imported": "imported items",
     "items.marked": "turned an item into a check",
+    "items.check_changed": "changed a check",
     "items.copied": "copied an item as a check",
     "items.deleted": "deleted items",
     "items.retired": "retired items",

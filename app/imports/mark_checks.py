@@ -22,11 +22,13 @@ from app.imports import checks_import
 from app.imports.checks_import import CHECK_COLUMN, NewCheck, expected_answers_json_or_refuse
 from app.imports.item_changes import item_not_found_error
 from app.imports.items import parse_item_prior_or_none
+from app.imports.text_corrections import refuse_unshowable_or_unchanged_text
 from app.quality.check_expectations import (
     EXPECTED_COLUMN,
     SET_COLUMN,
     TOLERANCE_COLUMN,
     criterion_designs,
+    expectation_cells,
     names_of_all_expectation_columns,
 )
 from app.quality.checks import refuse_if_hits_cannot_show_checks
@@ -34,8 +36,17 @@ from app.uploads import UploadedRow
 
 CHECKS_ARE_FIXED_MESSAGE = "checks can’t be changed after launch. Nothing was changed"
 
+EXPLANATION_COLUMN = "explanation"
 COPY_COLUMN = "copy_of"  # of a check whose item stayed in the study: the id of the item
 
+LOCK_CHECK = text("""
+    SELECT number, shown, fields FROM check_items WHERE campaign_id = :campaign AND external_id = :name FOR UPDATE
+""")
+UPDATE_CHECK = text("""
+    UPDATE check_items SET kind = :kind, shown = :shown, expected = CAST(:expected AS jsonb),
+        fields = CAST(:fields AS json)
+    WHERE campaign_id = :campaign AND external_id = :external_id
+""")
 FIND_ITEM = text("SELECT number, shown, fields FROM items WHERE campaign_id = :campaign AND external_id = :name")
 IS_ID_TAKEN = text("""
     SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign AND external_id = :name)
@@ -62,16 +73,26 @@ HAS_PRIORS = text("SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaig
 
 
 class CheckToMark(NamedTuple):
-    """An item that becomes a check; `cells` has its expected answers and tolerances as the table of items does."""
+    """An item that becomes a check, or a check that changes.
+
+    Attributes:
+        item_id: The researcher's id.
+        cells: Its expected answers and tolerances, as the table of items has them.
+        text: What annotators see from now on; None keeps it. Only a check has a new one.
+        explanation: Reason for the expected answer; None keeps it. Only a check has a new one.
+
+    """
 
     item_id: str
     cells: Mapping[str, str]
+    text: str | None = None
+    explanation: str | None = None
 
 
 async def turn_draft_items_into_checks_or_refuse(
     connection: AsyncConnection, slug: str, checks: Sequence[CheckToMark], *, kind: str, keeps_items: bool = False
 ) -> None:
-    """Make items of a draft checks of one kind, all or none.
+    """Make items of a draft checks of one kind, all or none; a check gets this kind and these expected answers.
 
     Args:
         connection: The caller must not commit its transaction if this raises.
@@ -84,12 +105,15 @@ async def turn_draft_items_into_checks_or_refuse(
         NotFound: `campaign_not_found`, `item_not_found`.
         Conflict: `not_a_draft`, `no_checks_here`, `id_taken`.
         Invalid: `check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`, `too_many_checks`,
-            with the id of the item in the details.
+            with the id of the item in the details; for a new text `shown_empty`, `shown_too_long`, and what media of
+            it may be missing.
 
     """
     campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     refuse_if_hits_cannot_show_checks(campaign)
     for check in checks:
+        if await change_check_if_it_is_one(connection, campaign, check, kind=kind):
+            continue
         new_check = await turn_item_into_check_and_remove_it(
             connection, campaign, check, kind=kind, keeps_item=keeps_items
         )
@@ -128,18 +152,12 @@ async def turn_item_into_check_and_remove_it(
     """Return the check that an item becomes, and remove the item unless it is kept. Raises as
     `turn_draft_items_into_checks_or_refuse` does.
     """
-    item_id, designs = check.item_id, criterion_designs(campaign)
-    try:
-        expected_json = expected_answers_json_or_refuse(kind, check.cells, designs)
-    except Invalid as problem:
-        message = f"Item {shorten_echo(item_id)}: {problem}"
-        raise Invalid(message, code=problem.code, **problem.details, item=shorten_echo(item_id)) from None
+    item_id = check.item_id
+    expected_json = expected_answers_json_refusing_with_item(campaign, check, kind)
     row = await (load_item_row_or_refuse if keeps_item else delete_item_row_and_return_it)(
         connection, campaign, item_id
     )
-    fields = {**row.fields, CHECK_COLUMN: kind}
-    columns = [*names_of_all_expectation_columns(designs), SET_COLUMN]
-    fields |= {name: check.cells[name] for name in columns if check.cells.get(name)}
+    fields = {**row.fields, CHECK_COLUMN: kind} | filled_expectation_cells(campaign, check)
     check_id = f"{item_id} ({kind})" if keeps_item else item_id
     if keeps_item:
         fields |= {COPY_COLUMN: item_id}
@@ -147,6 +165,54 @@ async def turn_item_into_check_and_remove_it(
             message = f"“{campaign.name}” already has “{shorten_echo(check_id)}”. Nothing was changed."
             raise Conflict(message, code="id_taken", item=shorten_echo(item_id))
     return NewCheck(check_id, kind, row.shown, expected_json, json.dumps(fields, ensure_ascii=False))
+
+
+async def change_check_if_it_is_one(
+    connection: AsyncConnection, campaign: Campaign, check: CheckToMark, *, kind: str
+) -> bool:
+    """Give a check of a draft this kind, these expected answers, and what else is given; return False if the id is not
+    that of a check. Raises as `turn_draft_items_into_checks_or_refuse` does.
+    """
+    parameters = {"campaign": campaign.id, "name": check.item_id}
+    row = (await connection.execute(LOCK_CHECK, parameters)).one_or_none()
+    if row is None:
+        return False
+    expected_json = expected_answers_json_refusing_with_item(campaign, check, kind)
+    shown = row.shown if check.text is None else check.text
+    if shown != row.shown:
+        await refuse_unshowable_or_unchanged_text(connection, campaign, row.shown, shown)
+    replaced_columns = names_of_all_expectation_columns(criterion_designs(campaign))
+    fields = {column: cell for column, cell in row.fields.items() if column not in replaced_columns}
+    fields |= {CHECK_COLUMN: kind} | filled_expectation_cells(campaign, check)
+    if check.explanation is not None and check.explanation != fields.get(EXPLANATION_COLUMN, ""):
+        fields[EXPLANATION_COLUMN] = check.explanation
+    changed = NewCheck(check.item_id, kind, shown, expected_json, json.dumps(fields, ensure_ascii=False))
+    await connection.execute(UPDATE_CHECK, {"campaign": campaign.id, **changed._asdict()})
+    facts = {"item": check.item_id, "check": kind}
+    await log_change(connection, "items.check_changed", campaign, new_values=facts)
+    return True
+
+
+def expected_answers_json_refusing_with_item(campaign: Campaign, check: CheckToMark, kind: str) -> str:
+    """Return the expected answers of a check, as JSON. Raises `Invalid`, which names the item."""
+    try:
+        return expected_answers_json_or_refuse(kind, check.cells, criterion_designs(campaign))
+    except Invalid as problem:
+        item_id = shorten_echo(check.item_id)
+        message = f"Item {item_id}: {problem}"
+        raise Invalid(message, code=problem.code, **problem.details, item=item_id) from None
+
+
+def stored_check_as_entered(row: Row[Any]) -> CheckToMark:
+    """Return a check of the list of items as a form that changes it has it."""
+    explanation = str(row.fields.get(EXPLANATION_COLUMN) or "")
+    return CheckToMark(row.external_id, expectation_cells(row.expected), row.shown, explanation)
+
+
+def filled_expectation_cells(campaign: Campaign, check: CheckToMark) -> dict[str, str]:
+    """Return the cells of a check that say something of its expected answers, and of its set."""
+    columns = [*names_of_all_expectation_columns(criterion_designs(campaign)), SET_COLUMN]
+    return {name: check.cells[name] for name in columns if check.cells.get(name)}
 
 
 async def turn_check_back_into_item_or_refuse(connection: AsyncConnection, slug: str, item_id: str) -> None:

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
+from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 
 ITEMS = "id,text,alpha,beta\n" + "".join(f"v{k},verb {k},{k + 2},3\n" for k in range(4))
@@ -76,6 +77,75 @@ async def test_what_makes_no_check_is_told_with_what_was_entered_and_changes_not
             assert status == 404 or 'name="tolerance" value="10"' in reply.text
             assert len(await items_of(engine)) == 4
             assert await fetch_value(engine, "SELECT count(*) FROM check_items") == 0
+
+
+async def edit_form_of_v1(researcher, campaign):
+    return (await researcher.post(f"/admin/campaigns/{campaign.slug}/items/chosen", data={"edit": "v1"})).text
+
+
+async def test_a_gold_item_of_a_draft_shows_its_answer_and_is_edited(researcher, engine, campaign):
+    await mark(researcher, campaign)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/items")).text
+    assert "Expected: 70 to 90</span>" in page
+    assert 'name="edit" value="v1" aria-label="Edit v1">Edit</button>' in page
+    form = await edit_form_of_v1(researcher, campaign)
+    assert "Edit gold item</h2>" in form
+    assert re.search(r'name="expected" value="80"', form)
+    assert re.search(r'name="tolerance" value="10"', form)
+    assert "verb 1</textarea>" in form
+    assert "Keep in the study, too" not in form
+    changed = {"edits": "yes", "text": "to\r\nrun", "expected": "60", "tolerance": "", "explanation": "usual"}
+    reply = await mark(researcher, campaign, **changed)
+    assert reply.status_code == 303, reply.text
+    rows = await fetch_rows(
+        engine,
+        "SELECT number, external_id, kind, shown, expected, fields->>'expected', fields->>'tolerance', "
+        "fields->>'explanation' FROM check_items",
+    )
+    assert rows == [(0, "v1", "gold", "to\nrun", {"value": 60.0}, "60", None, "usual")]
+    assert len(await items_of(engine)) == 3
+    assert "Saved." in (await researcher.get(reply.headers["location"])).text
+    assert "changed a check" in (await researcher.get(f"/admin/campaigns/{campaign.slug}/log")).text
+
+
+async def test_what_cannot_be_a_gold_item_leaves_the_edited_one_as_it_is(researcher, engine, campaign, subtests):
+    await mark(researcher, campaign)
+    before = await fetch_rows(engine, "SELECT kind, shown, expected, CAST(fields AS text) FROM check_items")
+    for wrong, words in (
+        ({"expected": "400", "text": "to run"}, "400 is not a possible score"),
+        ({"text": "  "}, "There is nothing to show to annotators."),
+        ({"text": "x" * 200_000}, "The text has more than"),
+    ):
+        with subtests.test(words=words):
+            reply = await mark(researcher, campaign, edits="yes", explanation="why", **wrong)
+            assert reply.status_code == 422
+            assert words in reply.text
+            assert 'name="explanation" value="why"' in reply.text
+            after = await fetch_rows(engine, "SELECT kind, shown, expected, CAST(fields AS text) FROM check_items")
+            assert after == before
+
+
+async def test_ticked_gold_items_become_attention_items_with_their_answers_filled_in(researcher, engine, campaign):
+    await mark(researcher, campaign)
+    ticked = {"action": "attention", "item": ["v1", "v2"]}
+    form = (await researcher.post(f"/admin/campaigns/{campaign.slug}/items/chosen", data=ticked)).text
+    assert re.findall(r'name="expected" value="(.*?)"', form) == ["80", ""]
+    both = ticked | {"expected": ["80", "20"], "tolerance": ["10", ""]}
+    assert (await mark(researcher, campaign, **both)).status_code == 303
+    kinds = await fetch_rows(engine, "SELECT external_id, kind FROM check_items ORDER BY number")
+    assert kinds == [("v1", "attention"), ("v2", "attention")]
+
+
+async def test_a_program_edits_a_gold_item(api_client, researcher, engine, campaign):  # noqa: F811
+    await mark(researcher, campaign)
+    check = {"id": "v1", "expected": "70", "text": "to run", "explanation": "usual"}
+    address = f"/api/v1/campaigns/{campaign.slug}/items/checks"
+    reply = await api_client.post(address, json={"kind": "gold", "checks": [check]})
+    assert reply.json() == {"changed": 1}
+    rows = await fetch_rows(engine, "SELECT shown, expected, fields->>'explanation' FROM check_items")
+    assert rows == [("to run", {"value": 70.0}, "usual")]
+    refused = await api_client.post(address, json={"kind": "gold", "checks": [check | {"text": ""}]})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "shown_empty")
 
 
 async def test_the_launch_fixes_what_is_a_check(researcher, engine, campaign):

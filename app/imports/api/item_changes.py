@@ -57,7 +57,7 @@ class ExpectedCells(BaseModel):
 
 
 class CheckRequest(ExpectedCells):
-    """An item that becomes a gold or attention item."""
+    """An item that becomes a gold or attention item, or such an item of which something changes."""
 
     id: ItemId
     criteria: dict[Annotated[str, StringConstraints(max_length=80)], ExpectedCells] = Field(
@@ -67,6 +67,8 @@ class CheckRequest(ExpectedCells):
     check_set: str = Field(
         "", max_length=200, description="In comparisons and rankings: checks of the same set are shown together."
     )
+    text: str | None = Field(None, description="Of a gold or attention item: its new text.")
+    explanation: str | None = Field(None, description="Of a gold or attention item: why the answer is expected.")
 
     def cells_as_in_item_table(self) -> dict[str, str]:
         """Return the cells of a table of items that say the same."""
@@ -96,13 +98,16 @@ class ChecksRequest(BaseModel):
             404: "`campaign_not_found`, `item_not_found`",
             409: "`not_a_draft`, `no_checks_here`, `id_taken`",
             422: "`expected_missing`, `expected_unreadable`, `expected_impossible`, `expected_misplaced`, "
-            "`too_many_checks`",
+            "`too_many_checks`, `shown_empty`, `shown_too_long`",
         }
     ),
 )
 async def mark_items_by_program(connection: Transaction, slug: str, new_checks: ChecksRequest) -> ItemsChanged:
-    """Use items as gold or attention items."""
-    checks = [CheckToMark(check.id, check.cells_as_in_item_table()) for check in new_checks.checks]
+    """Use items as gold or attention items, or change those that are."""
+    checks = [
+        CheckToMark(check.id, check.cells_as_in_item_table(), check.text, check.explanation)
+        for check in new_checks.checks
+    ]
     await mark_checks.turn_draft_items_into_checks_or_refuse(
         connection, slug, checks, kind=new_checks.kind, keeps_items=new_checks.keep
     )

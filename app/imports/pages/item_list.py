@@ -42,17 +42,17 @@ from app.imports import item_changes, items, mark_checks, responses_import, text
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import ColumnMapping
 from app.imports.item_files import READ_AS_TITLES
-from app.imports.mark_checks import CheckToMark
+from app.imports.mark_checks import CheckToMark, stored_check_as_entered
+from app.imports.pages.marking_form import parse_checks_to_mark
 from app.imports.response_receipt import ResponseImportReceipt, response_receipt_sentences
 from app.imports.segment_table import load_segments_page_with_chosen
 from app.quality.check_expectations import (
-    EXPECTED_COLUMN,
-    TOLERANCE_COLUMN,
-    cells_of_expected_choice,
+    criterion_designs,
     expectation_column_names,
 )
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import default_tolerance_cell_or_empty
+from app.quality.listings import describe_expected_answers
 from app.quality.rule_reach import (
     propose_checks_percent_or_none,
     sentences_on_check_counts_and_failures_needed,
@@ -62,8 +62,6 @@ from app.settings import Settings
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
 router = researcher_router("/admin")
-
-BETTER_ITEM_FIELD = "better"  # and the name of a criterion: the item of a pair that is expected to be chosen
 
 
 @router.get(CAMPAIGN_PATH + "/items")
@@ -124,6 +122,11 @@ async def item_table_template_context(
             connection, campaign.id, [row.number for row in page.rows]
         ),
         "own_columns": item_list.uploaded_column_names_of_rows(page.rows, view.column),
+        "expected_answers": {
+            row.external_id: describe_expected_answers(criterion_designs(campaign), row.expected)
+            for row in page.rows
+            if row.check_kind
+        },
         "check_counts": check_counts,
         "check_summary": sentences_on_check_counts_and_failures_needed(campaign, campaign.item_count, check_counts),
         "checks_proposal": propose_checks_percent_or_none(campaign, campaign.item_count, check_counts),
@@ -198,10 +201,14 @@ def ticked_ids_of_form_or_refuse(form_data: FormData) -> list[str]:
 
 @router.post(CAMPAIGN_PATH + "/items/chosen")
 async def submit_action_on_chosen_items(request: Request, database: Database, slug: str, now: Now) -> Response:
-    """Retire, restore or delete the ticked items; for gold and attention items and before a deletion, ask first."""
+    """Retire, restore or delete the ticked items; for gold and attention items and before a deletion, ask first. The
+    button “Edit” of a check asks about this check alone.
+    """
     form_data = await request.form()
     view, action = parse_item_list_view_or_default(form_data), str(form_data.get("action", ""))
     try:
+        if edited_id := str(form_data.get("edit", "")):
+            return await chosen_items_form_response(request, database, slug, view, item_ids=[edited_id])
         chosen_ids = ticked_ids_of_form_or_refuse(form_data)
         if action in ("gold", "attention") or (action == "delete" and "sure" not in form_data):
             return await chosen_items_form_response(request, database, slug, view, action=action, item_ids=chosen_ids)
@@ -221,19 +228,26 @@ async def chosen_items_form_response(
     slug: str,
     view: ItemListView,
     *,
-    action: str,
     item_ids: Sequence[str],
+    action: str = "",
     refusal: Refusal | None = None,
     entered: Sequence[CheckToMark] = (),
     keep: bool = False,
 ) -> HTMLResponse:
-    """Show the chosen items and ask what is needed: expected answers of checks, or whether to delete them."""
+    """Show the chosen items and ask what is needed: expected answers of checks, or whether to delete them.
+
+    Without an action, the first item is a check that keeps its kind.
+    """
     async with database.begin() as connection:
         campaign = await load_campaign_for_page_or_refuse(connection, slug)
         rows = await item_changes.load_listed_items_or_refuse(connection, campaign, item_ids)
         drawn_items, _ = await item_list.render_items_and_count_media_reports(connection, campaign, rows)
+    action = action or rows[0].check_kind or "gold"
     context = {"campaign": campaign, "view": view, "action": action, "items": rows, "rendered": drawn_items}
-    context |= {"entered": {check.item_id: check for check in entered}, "refusal": refusal, "keep": keep}
+    checks = [*(stored_check_as_entered(row) for row in rows if row.check_kind), *entered]
+    context |= {"entered": {check.item_id: check for check in checks}, "refusal": refusal, "keep": keep}
+    context |= {"edits_checks": action != "delete" and all(row.check_kind for row in rows)}
+    context["kind"] = CONTENT_KINDS[campaign.content]
     allow_https_media_if_campaign_does(request, campaign)
     context |= {
         "design": campaign.design,
@@ -269,25 +283,9 @@ async def submit_chosen_items_as_checks(request: Request, database: Database, sl
             request, database, slug, view,
             action=kind, item_ids=[check.item_id for check in checks], refusal=refusal, entered=checks, keep=keep,
         )  # fmt: skip
+    if "edits" in form_data:
+        return redirect_to(item_list_url(slug, view, "checks-changed"))
     return redirect_to(item_list_url(slug, view, "kept-and-marked" if keep else "marked", count=len(checks)))
-
-
-def parse_checks_to_mark(form_data: FormData) -> list[CheckToMark]:
-    """Return the items of a form with the cells of their expected answers, which have one entry for each item; of a
-    pair, the form may name the item that is expected to be chosen.
-    """
-    item_ids = [str(item) for item in form_data.getlist("item")]
-    prefix = BETTER_ITEM_FIELD
-    better = {name.removeprefix(prefix).strip(): str(form_data[name]) for name in form_data if name.startswith(prefix)}
-    if better:
-        cells_by_item = cells_of_expected_choice(item_ids, better)
-        return [CheckToMark(item_id, cells) for item_id, cells in cells_by_item.items()]
-    columns = [name for name in form_data if name.startswith((EXPECTED_COLUMN, TOLERANCE_COLUMN))]
-    entries = {name: form_data.getlist(name) for name in columns}
-    return [
-        CheckToMark(item_id, {name: str(cells[at]) for name, cells in entries.items() if at < len(cells)})
-        for at, item_id in enumerate(item_ids)
-    ]
 
 
 @router.post(CAMPAIGN_PATH + "/items/known-answers")
