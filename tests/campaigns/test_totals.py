@@ -74,7 +74,7 @@ async def test_all_places_say_the_same_tasks(engine, researcher, api_client):  #
     assert "need 600 judgments in 134 tasks, which also show gold items about 67 times." in launch
     rail = words((await researcher.get(f"{page}/settings/how-much")).text)
     assert "Tasks134" in rail
-    assert "Gold itemsshown about 67 times" in rail
+    assert "Gold itemsabout 67 times" in rail
     assert "£67.00" in rail
     assert "134 tasks of 5 items, which also show gold items about 67 times." in words(
         (await researcher.get(page)).text
