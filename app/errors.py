@@ -27,6 +27,11 @@ def join_names(names: Sequence[str]) -> str:
     return ", ".join([*map(shorten_echo, names[:MAX_NAMES_LISTED]), *more])
 
 
+def join_with_and(words: Sequence[str]) -> str:
+    """Return one word or more as `a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+
+
 def shortened_names_that_message_shows(names: Sequence[str]) -> list[str]:
     """Return the names that `join_names` shows, for `details`."""
     return [shorten_echo(name) for name in names[:MAX_NAMES_LISTED]]

@@ -13,6 +13,7 @@ from app.accounts.roles import SEE_CAMPAIGN
 from app.database.campaign import (
     check_count_sql,
     find_campaign_id_or_refuse,
+    gold_count_sql,
     has_people_sql,
     number_of_items_sql,
     retired_count_sql,
@@ -126,6 +127,7 @@ def campaigns_with_progress_query(campaign_id: int | None = None) -> Select[Any]
         item_total.label("item_count"),
         retired_count_sql(which).label("retired_count"),
         check_count_sql(which).label("check_count"),
+        gold_count_sql(which).label("gold_count"),
         judgments_wanted.label("judgments_wanted"),
         experiment_arms.c.experiment,
         experiment_arms.c.arm,

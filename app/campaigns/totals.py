@@ -6,7 +6,7 @@ from math import ceil
 from typing import Self
 
 from app.designs.campaign import Campaign
-from app.errors import pluralize
+from app.errors import join_with_and, pluralize
 from app.http.languages.catalogue import ENGLISH, format_money
 from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show_checks_or_empty
 from app.quality.rule_reach import average_hits_with_checks, largest_workload_of_one_annotator
@@ -67,6 +67,7 @@ class CampaignTotals:
     Attributes:
         items: Items that annotators are asked about.
         check_places: Places that gold and attention items take in the tasks, on average.
+        check_kinds: Kinds of checks that the campaign has, such as "gold items".
         hours: Hours of work.
         money: Pay of all tasks, in the campaign's currency.
         people: People to recruit.
@@ -77,6 +78,7 @@ class CampaignTotals:
     judgments_per_item: int
     tasks: int
     check_places: int
+    check_kinds: str
     hours: float | None
     money: float | None
     people: PeopleNeeded | None
@@ -91,6 +93,7 @@ class CampaignTotals:
             campaign.judgments_per_item,
             tasks,
             round(tasks * checks_per_task),
+            kinds_of_checks_text(campaign),
             tasks * minutes / 60 if tasks and minutes else None,
             tasks * pay if tasks and pay else None,
             PeopleNeeded.people_needed_or_none(campaign),
@@ -103,7 +106,7 @@ def sentences_on_totals(campaign: CountedCampaign) -> str:
     judgments, tasks = pluralize(count_planned_judgments(campaign), "judgment"), pluralize(totals.tasks, "task")
     sentences = f"{judgments} need {tasks}"
     if totals.check_places:
-        sentences += f", which include about {pluralize(totals.check_places, 'place')} for gold and attention items"
+        sentences += f", which also show {totals.check_kinds} about {pluralize(totals.check_places, 'time')}"
     if totals.money:
         sentences += f"; they pay {format_money(totals.money, campaign.currency, ENGLISH)}"
     people = totals.people
@@ -123,6 +126,13 @@ def sentence_on_cost_by_settings_or_empty(campaign: CountedCampaign) -> str:
     hours = f", {totals.hours:,.1f} hours of work" if totals.hours else ""
     pay = f", {format_money(totals.money, campaign.currency, ENGLISH)}" if totals.money else ""
     return f"With {per_item} per item: {judgments} in {pluralize(totals.tasks, 'task')}{hours}{pay}."
+
+
+def kinds_of_checks_text(campaign: CountedCampaign) -> str:
+    """Return the kinds of checks that a campaign has: "gold items", "attention items" or both; empty without checks."""
+    counts = {"gold": campaign.gold_count, "attention": campaign.check_count - campaign.gold_count}
+    kinds = [kind for kind, count in counts.items() if count]
+    return f"{join_with_and(kinds)} items" if kinds else ""
 
 
 def counts_of_items_and_checks(campaign: CountedCampaign) -> tuple[int, int]:

@@ -130,6 +130,12 @@ def check_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
     return select(func.count()).select_from(check_items).where(condition).scalar_subquery()
 
 
+def gold_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
+    """Return SQL for the number of gold items."""
+    condition = (check_items.c.campaign_id == campaign_id) & (check_items.c.kind == "gold")
+    return select(func.count()).select_from(check_items).where(condition).scalar_subquery()
+
+
 async def load_item_number_by_external_id(
     connection: AsyncConnection, campaign_id: int, external_ids: Sequence[str]
 ) -> dict[str, int]:

@@ -15,7 +15,7 @@ from jinja2.ext import Extension
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from app.errors import pluralize
+from app.errors import join_with_and, pluralize
 from app.http.languages.catalogue import (
     ENGLISH,
     LANGUAGES,
@@ -187,6 +187,7 @@ english_environment.filters |= {
     "ago": describe_age,
     "formulas": with_marked_formulas,
     "plural": pluralize,
+    "join_with_and": join_with_and,
     "duration": format_duration,
     "noun": item_noun,
     "with_places": format_with_places,

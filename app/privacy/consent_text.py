@@ -10,6 +10,7 @@ from babel.numbers import format_currency, get_currency_symbol
 
 from app.designs.campaign import Campaign
 from app.designs.number_parsing import parse_strict_decimal
+from app.errors import join_with_and
 
 BLANK_PATTERN = re.compile(r"\[[^\]\n]{1,80}\](?!\()")  # a blank of the template, but no link
 DAYS_PATTERN = re.compile(r"\b(\d{1,5})\s+days?\b", re.IGNORECASE)
@@ -155,10 +156,6 @@ def storage_sentences(facts: StudyFacts, max_days: int | None) -> str:
 
 def smaller_day_count_or_none(days: int | None, max_days: int | None) -> int | None:
     return min((limit for limit in (days, max_days) if limit is not None), default=None)
-
-
-def join_with_and(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
 
 
 def withdrawal_sentences(facts: StudyFacts, contact: str) -> str:

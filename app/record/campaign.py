@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.campaign import (
     check_count_sql,
     find_campaign_id_or_refuse,
+    gold_count_sql,
     has_people_sql,
     number_of_items_sql,
     retired_count_sql,
@@ -22,11 +23,12 @@ C = TypeVar("C", bound=Campaign)  # Python 3.11 has no other way
 
 @dataclass(frozen=True, kw_only=True)
 class CountedCampaign(Campaign):
-    """A campaign with its numbers of items, of retired items, and of gold and attention items."""
+    """A campaign with its numbers of items, of retired items, of gold and attention items, and of gold items alone."""
 
     item_count: int
     retired_count: int = 0
     check_count: int = 0
+    gold_count: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,7 @@ async def load_campaign_for_page_or_refuse(connection: AsyncConnection, slug: st
         number_of_items_sql(campaign_id).label("item_count"),
         retired_count_sql(campaign_id).label("retired_count"),
         check_count_sql(campaign_id).label("check_count"),
+        gold_count_sql(campaign_id).label("gold_count"),
         has_people_sql(campaign_id).label("has_people"),
     ).where(campaigns.c.id == campaign_id)
     return await fetch_campaign_or_refuse(connection, statement, slug, CampaignOnPage)

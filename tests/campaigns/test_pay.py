@@ -39,10 +39,17 @@ def test_the_minutes_of_the_whole_study_count_for_the_pay_per_hour_and_else_what
 
 
 async def test_the_launch_says_which_steps_the_minutes_of_one_person_leave_out(engine, researcher):
-    campaign = await create_draft(engine, minutes_per_hit=3, hits_per_annotator=4, consent="Agree?")
-    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(60)))
-    address = f"/admin/campaigns/{campaign.slug}/launch/confirm"
-    assert "The time for consent is not included." in (await researcher.get(address)).text
+    steps = {
+        "consent": "Agree?",
+        "questions": ["age: How old are you?"],
+        "training": "text,expected\nGood,90\nBad,10\n",
+    }
+    for step_count, names in ((1, "consent"), (2, "consent and questions"), (3, "consent, questions and training")):
+        shown = dict(list(steps.items())[:step_count])
+        campaign = await create_draft(engine, minutes_per_hit=3, hits_per_annotator=4, **shown)
+        await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(60)))
+        address = f"/admin/campaigns/{campaign.slug}/launch/confirm"
+        assert f"The time for {names} is not included." in (await researcher.get(address)).text
 
 
 async def test_annotators_read_the_amount_or_the_researchers_own_words(engine, client):

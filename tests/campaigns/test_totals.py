@@ -71,12 +71,14 @@ async def test_all_places_say_the_same_tasks(engine, researcher, api_client):  #
     campaign = await study(engine)
     page = f"/admin/campaigns/{campaign.slug}"
     launch = words((await researcher.get(f"{page}/launch/confirm")).text)
-    assert "need 600 judgments in 134 tasks, which include about 67 places for gold and attention items" in launch
+    assert "need 600 judgments in 134 tasks, which also show gold items about 67 times." in launch
     rail = words((await researcher.get(f"{page}/settings/how-much")).text)
     assert "Tasks134" in rail
-    assert "about 67 places" in rail
+    assert "Gold itemsabout 67 times" in rail
     assert "£67.00" in rail
-    assert "134 tasks" in words((await researcher.get(page)).text)
+    assert "134 tasks of 5 items, which also show gold items about 67 times." in words(
+        (await researcher.get(page)).text
+    )
     found = (await api_client.get(f"{API}/campaigns/{campaign.slug}")).json()["totals"]
     assert (found["tasks"], found["check_places"], found["pay"]) == (134, 67, 67.0)
     async with engine.begin() as connection:
@@ -86,6 +88,21 @@ async def test_all_places_say_the_same_tasks(engine, researcher, api_client):  #
     assert offer is not None
     assert offer.min_annotators == 67
     assert "the campaign asks for 134 tasks" in offer.reason_for_minimum
+
+
+async def test_only_the_kinds_of_checks_that_exist_are_named(engine):
+    attention = GOLD.replace("gold", "attention")
+    for checks, kinds in (
+        (GOLD, "gold items"),
+        (attention, "attention items"),
+        (GOLD + attention.replace("g", "a"), "gold and attention items"),
+    ):
+        campaign = await study(engine, SENTENCES + checks)
+        async with engine.connect() as connection:
+            told = sentences_on_totals(await load_campaign_for_page_or_refuse(connection, campaign.slug))
+            assert f"which also show {kinds} about 67 times" in told
+            listed = await load_campaign_with_progress_or_refuse(connection, campaign.slug)
+            assert sentences_on_totals(listed) == told
 
 
 async def test_the_overview_expects_the_same_cost(engine, researcher):
@@ -182,6 +199,6 @@ async def test_the_launch_command_tells_it_too(engine):
     async with engine.connect() as connection:
         told = sentences_on_totals(await load_campaign_for_page_or_refuse(connection, campaign.slug))
     assert told == (
-        "600 judgments need 134 tasks, which include about 67 places for gold and attention items; they pay £67.00. "
+        "600 judgments need 134 tasks, which also show gold items about 67 times; they pay £67.00. "
         "Recruit 67 to 76 people."
     )
