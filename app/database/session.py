@@ -62,9 +62,9 @@ USUAL_PLANNER_SETTINGS = {
 }
 
 
-# Of sessions on a Citus coordinator. Citus finds the shard by the values of parameters, which a plan made without them
-# does not have; it refuses some transactions that reach several shards at a time on several connections; and hiding the
-# shards in the catalogue makes the driver's question about types take seconds.
+# Settings of sessions on a Citus coordinator. Citus finds the shard by the values of parameters, so it needs plans that
+# know them. It refuses some transactions that reach several shards over several connections. If it hides the shards in
+# the catalogue, the driver waits seconds for the types.
 CITUS_SETTINGS = {
     "plan_cache_mode": "auto",
     "citus.multi_shard_modify_mode": "sequential",

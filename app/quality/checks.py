@@ -79,6 +79,7 @@ STORE_CHECK_ANSWERS = text(f"""
 """)
 
 # An annotator who changes an answer sees it as they left it: a value that came back would reveal a check.
+# `coalesce` around the values of an array: Citus 13.2.2 crashes if such an expression alone is assigned in an UPDATE.
 CHANGE_CHECK_ANSWERS = text(f"""
     UPDATE check_answers a SET changed_to = answer.value, other_changed_to = coalesce({OTHER_VALUES_OF_ANSWER})
     FROM {CHECK_ANSWERS_OF_PARAMETERS}
@@ -214,7 +215,7 @@ def refuse_check_sets_not_fitting_a_hit(rows: Sequence[Any], count: int) -> None
 
 
 async def load_item_by_copy(connection: Driver, campaign_id: int) -> dict[int, int]:
-    """Return the item of which a check is a copy, by the number of the check; other checks are not in it."""
+    """Return the item that each check copies, by the number of the check; other checks are left out."""
     rows = await fetch_rows(connection, LIST_COPIES_OF_ITEMS, {"campaign": campaign_id}, CopyOfItem)
     return {row.check_number: row.item for row in rows}
 

@@ -57,7 +57,8 @@ def deciding_score_and_variance_sql(campaign: str, deciding_criterion: str) -> s
 
 # Set the values of :numbers, which ascend, and add judgments. :states holds their states one after another, :width
 # floats each. The caller has locked the rows. The place of an item is looked up in the array: a join with the array
-# compared each item with each other one, whatever the statistics said.
+# compared each item with each other one, whatever the statistics said. `coalesce` around values of an array: Citus
+# 13.2.2 crashes if such an expression alone is assigned in an UPDATE.
 PLACE_SQL = "width_bucket(p.subject, CAST(:numbers AS int[]))"
 UPDATE_POSTERIORS_SQL = f"""
     UPDATE posteriors p

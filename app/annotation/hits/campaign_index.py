@@ -182,7 +182,7 @@ class CampaignIndex:
         audiences: Items that are only for some people; None if they were not read.
         conditions: Conditions and contents of the items; None if they were not read.
         leavers_by_row: Annotators who left early, by their row of the square of conditions; None if not counted.
-        item_by_copy: Items of which checks are copies, by the number of the check; None if they were not read.
+        item_by_copy: Items that checks copy, by the number of the check; None if they were not read.
         copies_version: Version of the campaign for which they were read.
         audiences_lock: Held while audiences or conditions are read: no campaign has both.
 

@@ -63,7 +63,7 @@ async def draw_checks_for_next_hit_and_note_their_items(
 def release_items_of_drawn_checks_and_tell(
     assignment: AssignmentState, cache: PosteriorCache, drawn_checks: Sequence[CheckItem]
 ) -> bool:
-    """Let the annotator be asked about the items of which drawn checks are copies, as these checks are not shown.
+    """Let the annotator be asked about the items that drawn checks copy, since these checks are not shown.
 
     Returns:
         Whether there are such items: if they are the last ones left, the annotator gets them without checks.
@@ -87,7 +87,7 @@ def proposal_with_checks_or_none(
     """Return the proposal with checks at random places, or a HIT of checks instead of it.
 
     A proposal without room for checks is returned unchanged: the campaign has too few items to lend them numbers. So is
-    one with an item of which a check is a copy: no others were left.
+    one with an item that a check copies: no others were left.
     The result is None if another revision has come meanwhile; then the caller must draw again.
     """
     campaign_index, numbers = (

@@ -57,7 +57,7 @@ class ExpectedCells(BaseModel):
 
 
 class CheckRequest(ExpectedCells):
-    """An item that becomes a gold or attention item, or such an item of which something changes."""
+    """An item that becomes a gold or attention item, or a gold or attention item with its changes."""
 
     id: ItemId
     criteria: dict[Annotated[str, StringConstraints(max_length=80)], ExpectedCells] = Field(
