@@ -224,7 +224,7 @@ async def test_the_page_asks_for_what_is_open_alone_and_offers_a_copy(engine, re
         saved = await researcher.post(f"{address}/settings/{step}", data=sent | edits)
         assert saved.headers["location"] == f"{address}/settings/{step}?done=saved"
     assert await fetch_rows(engine, "SELECT instructions, pay FROM campaigns") == [("Read it.", "$1")]
-    changed = "SELECT after FROM audit_log WHERE action = 'settings.changed'"
+    changed = "SELECT after FROM audit_log WHERE action = 'settings.changed' ORDER BY id"
     assert await fetch_rows(engine, changed) == [({"instructions": "Read it."},), ({"pay": "$1"},)]
 
 
