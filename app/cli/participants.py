@@ -45,7 +45,7 @@ def change_or_count_participants(
 
     async def work(
         connection: AsyncConnection,
-    ) -> tuple[dict[str, participant_lists.ListCount], list[QuotaPlaces]]:
+    ) -> tuple[dict[str, participant_lists.ListedPeopleCount], list[QuotaPlaces]]:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         if list_name is not None:
             await participant_lists.change_participant_list_and_count_changes(

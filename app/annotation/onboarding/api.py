@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from app.accounts.guards import program_router
 from app.annotation.onboarding import participant_lists, personal_links
-from app.annotation.onboarding.participant_lists import ListAction, ListCount, ParticipantList
+from app.annotation.onboarding.participant_lists import ListAction, ListedPeopleCount, ParticipantList
 from app.annotation.onboarding.quotas import count_places_in_quotas
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.audit_log import log_change
@@ -169,7 +169,7 @@ async def read_participant_list(
     """Return the ids on a list: `allow`, `block` or a group. The audit log records each read."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await log_change(connection, "people.downloaded", campaign, about=f"participants: {list_name}")
-    count = (await participant_lists.count_listed_people(connection, campaign.id)).get(list_name, ListCount())
+    count = (await participant_lists.count_listed_people(connection, campaign.id)).get(list_name, ListedPeopleCount())
     ids = await participant_lists.list_participants(connection, campaign.id, list_name, limit=limit, offset=offset)
     return ParticipantListSchema(ids=list(ids), **count._asdict())
 
@@ -198,5 +198,5 @@ async def change_participants(
         now=now,
         may_open_to_everyone=request_body.may_open_to_everyone,
     )
-    count = (await participant_lists.count_listed_people(connection, campaign.id)).get(list_name, ListCount())
+    count = (await participant_lists.count_listed_people(connection, campaign.id)).get(list_name, ListedPeopleCount())
     return ChangedParticipantsSchema(changed=changed, **count._asdict())

@@ -151,7 +151,9 @@ async def render_participant_lists(
 ) -> HTMLResponse:
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     counts = await participant_lists.count_listed_people(connection, campaign.id)
-    page: Page[str] = Page(page_number, PEOPLE_PER_PAGE, counts.get(list_name, participant_lists.ListCount()).shown)
+    page: Page[str] = Page(
+        page_number, PEOPLE_PER_PAGE, counts.get(list_name, participant_lists.ListedPeopleCount()).shown
+    )
     people = await participant_lists.list_participants(
         connection, campaign.id, list_name, limit=page.size, offset=page.offset
     )

@@ -72,7 +72,7 @@ LIST_PARTICIPANTS = text("""
 """)
 
 
-class ListCount(NamedTuple):
+class ListedPeopleCount(NamedTuple):
     """Number of people on a list. The ids of `erased` ones are gone: their blocks hold by a hash, and an allow list
     stays closed to others.
     """
@@ -136,7 +136,7 @@ async def change_participant_list_and_count_changes(
     if action != "remove":
         changed += await execute_and_count_changed_rows(connection, ADD_PEOPLE, {**key, "now": now})
     counts = await count_listed_people(connection, campaign.id)
-    if counts.get(list_name, ListCount()).people > MAX_LISTED_PEOPLE or len(counts) > MAX_GROUPS + 2:
+    if counts.get(list_name, ListedPeopleCount()).people > MAX_LISTED_PEOPLE or len(counts) > MAX_GROUPS + 2:
         raise TooLarge(
             f"A list has at most {pluralize(MAX_LISTED_PEOPLE, 'id')}, and a campaign at most {MAX_GROUPS} groups. "
             "Nothing was changed.",
@@ -159,11 +159,11 @@ async def execute_and_count_changed_rows(
     return len((await connection.execute(statement, parameters)).all())
 
 
-async def count_listed_people(connection: AsyncConnection, campaign_id: int) -> dict[str, ListCount]:
+async def count_listed_people(connection: AsyncConnection, campaign_id: int) -> dict[str, ListedPeopleCount]:
     """Return the number of people on the allow list, the block list, and each group."""
     rows = (await connection.execute(COUNT_LISTED_PEOPLE, {"campaign": campaign_id})).all()
-    counts: dict[str, ListCount] = {"allow": ListCount(), "block": ListCount()}
-    return counts | {row.list: ListCount(row.people, row.erased) for row in rows}
+    counts: dict[str, ListedPeopleCount] = {"allow": ListedPeopleCount(), "block": ListedPeopleCount()}
+    return counts | {row.list: ListedPeopleCount(row.people, row.erased) for row in rows}
 
 
 async def list_participants(

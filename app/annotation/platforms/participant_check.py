@@ -37,7 +37,7 @@ IS_LISTED = """EXISTS (
     SELECT FROM participant_lists l
     WHERE l.campaign_id = :campaign AND l.list = '{list}' AND l.person_hash = person.hash)"""
 
-SELECT_PARTICIPATION = text(f"""
+SELECT_PARTICIPATION_CHECK = text(f"""
     SELECT EXISTS (SELECT FROM annotators a WHERE a.campaign_id = :campaign AND a.platform = person.platform
                    AND a.worker_id = person.worker_id) AS has_arrived,
            NOT {IS_LISTED.format(list="block")}
@@ -75,7 +75,7 @@ TOOK_PART = text("""
 """)
 
 
-class Participation(Record):
+class ParticipationCheck(Record):
     """Whether a person is in a campaign already, whether its lists admit them, and which other campaigns decide."""
 
     has_arrived: bool
@@ -100,7 +100,9 @@ async def refuse_person_who_may_not_take_part(
         "worker_id": arrival.worker_id,
         "personal_platform": PERSONAL_PLATFORM.name,
     }
-    participation = await fetch_first_row_or_none(connection, SELECT_PARTICIPATION, parameters, Participation)
+    participation = await fetch_first_row_or_none(
+        connection, SELECT_PARTICIPATION_CHECK, parameters, ParticipationCheck
+    )
     if participation is None or participation.has_arrived:
         return
     person = {**parameters, "person_id": participation.person_id}
