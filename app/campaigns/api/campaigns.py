@@ -303,7 +303,8 @@ def settings_with_validated_changes(settings: CampaignSettings, changes: Mapping
     "/{slug}",
     status_code=204,
     responses=openapi_description_of_refusals(
-        CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `has_answers`, `payments_unsettled`, `calls_unsettled`"}
+        CAMPAIGN_NOT_FOUND
+        | {409: "`not_a_draft`, `has_answers`, `payments_unsettled`, `calls_unsettled`, `revision_running`"}
     ),
 )
 async def delete_campaign(connection: Transaction, slug: str) -> None:

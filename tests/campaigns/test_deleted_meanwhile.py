@@ -1,0 +1,109 @@
+"""Campaigns that are deleted while another request reads them or imports items into them."""
+
+import asyncio
+
+import pytest
+
+from app.campaigns import empty_campaigns, summaries
+from app.errors import NotFound
+from app.imports import items
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_value
+from tests.campaigns.drafts import VERBS, apply_action, create_launched_campaign, import_items
+
+COUNT_WAITING = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
+
+
+async def delete(engine, campaign):
+    async with engine.begin() as connection:
+        await empty_campaigns.delete_empty_campaign_or_refuse(connection, campaign.slug)
+
+
+@pytest.fixture
+async def drafts(engine):
+    return [await create_running_campaign(engine, name=name, launched=False) for name in ("Verbs", "Nouns")]
+
+
+@pytest.fixture
+def deletes_before_counting(engine, monkeypatch):
+    """Return a function that lets a campaign be deleted after its row is read and before its judgments are counted."""
+    count = summaries.count_judgments_by_campaign
+
+    def deletes_before(campaign):
+        async def delete_and_count(connection, campaign_ids):
+            monkeypatch.setattr(summaries, "count_judgments_by_campaign", count)
+            await delete(engine, campaign)
+            return await count(connection, campaign_ids)
+
+        monkeypatch.setattr(summaries, "count_judgments_by_campaign", delete_and_count)
+
+    return deletes_before
+
+
+async def test_the_list_is_without_a_campaign_that_is_deleted_while_it_is_read(
+    drafts, deletes_before_counting, researcher
+):
+    gone, other = drafts
+    deletes_before_counting(gone)
+    page = await researcher.get("/admin")
+    assert (page.status_code, other.slug in page.text, gone.slug in page.text) == (200, True, False)
+
+
+async def test_a_campaign_that_is_deleted_while_it_is_read_is_not_found(engine, drafts, deletes_before_counting):
+    deletes_before_counting(drafts[0])
+    async with engine.begin() as connection:
+        with pytest.raises(NotFound) as refused:
+            await summaries.load_campaign_with_progress_or_refuse(connection, drafts[0].slug)
+    assert refused.value.code == "campaign_not_found"
+
+
+async def test_the_list_of_a_cluster_is_without_a_campaign_that_is_deleted_while_it_is_read(
+    engine, drafts, monkeypatch
+):
+    """A cluster reads one campaign after the other."""
+    gone, other = drafts
+    query = summaries.campaigns_with_progress_query
+    monkeypatch.setattr(summaries, "leads_to_citus", lambda _connection: True)
+    monkeypatch.setattr(
+        summaries,
+        "campaigns_with_progress_query",
+        lambda campaign_id: query(-1 if campaign_id == gone.id else campaign_id),
+    )
+    async with engine.begin() as connection:
+        listed = await summaries.load_campaigns_with_progress(connection)
+    assert [campaign.id for campaign in listed] == [other.id]
+
+
+async def wait_until_a_statement_waits_for_a_lock(engine):
+    async with asyncio.timeout(60):
+        while not await fetch_value(engine, COUNT_WAITING):
+            await asyncio.sleep(0.02)
+
+
+async def test_an_import_of_items_and_a_deletion_at_once_do_not_wait_for_each_other(engine, monkeypatch):
+    campaign = await create_launched_campaign(engine, VERBS)
+    await apply_action(engine, campaign, "finish")
+    check_conditions, deletions = items.refuse_added_items_that_break_conditions, []
+
+    async def begin_deletion_and_check_conditions(*arguments):
+        deletions.append(asyncio.create_task(delete(engine, campaign)))
+        await wait_until_a_statement_waits_for_a_lock(engine)
+        await check_conditions(*arguments)
+
+    monkeypatch.setattr(items, "refuse_added_items_that_break_conditions", begin_deletion_and_check_conditions)
+    assert await import_items(engine, campaign, "id,text\nx,walk\n") == 1
+    await deletions[0]
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 0
+
+
+async def test_an_import_that_waited_for_a_deletion_finds_no_campaign(engine):
+    campaign = await create_launched_campaign(engine, VERBS)
+    await apply_action(engine, campaign, "finish")
+    async with engine.begin() as connection:
+        await empty_campaigns.delete_empty_campaign_or_refuse(connection, campaign.slug)
+        importing = asyncio.create_task(import_items(engine, campaign, "id,text\nx,walk\n"))
+        await wait_until_a_statement_waits_for_a_lock(engine)
+    with pytest.raises(NotFound) as refused:
+        await importing
+    assert refused.value.code == "campaign_not_found"
