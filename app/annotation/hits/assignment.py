@@ -162,7 +162,7 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
             draw, and for a held HIT.
         place_in_blocks: Where the annotator is in the blocks of conditions, read together with these.
         items_met_as_checks: Items whose copies the annotator was shown as gold or attention items; they are read before
-            a draw.
+            a draw, and for a held HIT.
 
     """
 

@@ -8,6 +8,7 @@ import pytest
 from app.annotation.hits import gold_feedback, undo
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit_or_none
+from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.campaigns import lifecycle, settings_edits
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
@@ -161,6 +162,16 @@ async def test_an_item_comes_after_its_copy_only_once_all_others_came_if_items_a
     shown = [name for hit in await ids_shown_in_order(engine, campaign, most=3) for name in hit]
     texts = [name.removesuffix(" (gold)") for name in shown]
     assert len(texts) == len({*texts}) == 12
+
+
+async def test_a_hit_is_the_last_one_if_the_person_met_copies_of_all_items_left_also_when_it_is_shown_again(engine):
+    campaign = await with_copies_of_items(engine, repeat_items=False, judgments_per_item=1)
+    me, cache, are_last = await create_annotator(engine, campaign), PosteriorCache(), []
+    while (next_hit := await find_or_lease_next_hit(engine, me, cache=cache)).hit is not None:
+        again = await find_or_lease_next_hit(engine, me, cache=cache)
+        are_last.append([is_last_hit_as_far_as_known(cache, shown) for shown in (next_hit, again)])
+        await submit_scores(engine, me, next_hit.hit, scores=[42.0] * len(next_hit.hit.items))
+    assert are_last == [[False, False]] * (len(are_last) - 1) + [[True, True]]
 
 
 @pytest.mark.parametrize("items_per_hit", [1, 4])
