@@ -60,11 +60,12 @@ def is_reward_elsewhere_sql(condition_sql: str) -> str:
 
 IS_REWARD_ELSEWHERE_SQL = is_reward_elsewhere_sql(f"e.state IN {STATES_WITHIN_BUDGET}")
 
+# The campaign whose reward stays if there are several: one that paid or may have paid, else the earliest.
 FIND_OTHER_CAMPAIGN_WITH_REWARD = text(f"""
     SELECT e.campaign_id FROM submissions u, payments e
     WHERE u.campaign_id = :campaign AND u.external_id = :submission AND e.kind = 'reward' AND e.campaign_id <> :campaign
     AND (e.submission = u.external_id OR e.submission_hash = u.submission_hash) AND e.state IN {STATES_WITHIN_BUDGET}
-    LIMIT 1
+    ORDER BY e.state = 'prepared', e.state <> 'sent', e.id LIMIT 1
 """)
 
 # Rewards from before the column existed, or hashed with a key that the server had before.
