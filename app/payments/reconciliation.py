@@ -20,6 +20,7 @@ from app.annotation.platforms.service import (
     ServiceFailure,
     Submission,
 )
+from app.database.statistics import report_changed_rows_at_commit
 from app.payments.approving import ApprovalContext, approve_submissions_and_add_problems
 from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, STUDY_IS_READ, study_ids_of_account
 from app.payments.review import list_studies_also_read_by_other_campaigns
@@ -216,6 +217,7 @@ async def store_and_prune_submissions_of_study(
         absent = key | {"ids": [submission.id for submission in kept]}
         await connection.execute(DELETE_ABSENT_SUBMISSIONS, absent)
         await connection.execute(SET_STATUS_OF_ABSENT_SUBMISSIONS_WITH_NOTE, absent)
+        await report_changed_rows_at_commit(connection)
 
 
 async def lock_and_return_link_key_or_none_if_study_unread(

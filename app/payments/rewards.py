@@ -23,6 +23,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.service import CallOutcomeUnknown, ServiceFailure, Submission
 from app.database.audit_log import CURRENT_ACTOR
+from app.database.payment_tables import payments, submissions
+from app.database.statistics import analyze_tables_with_many_new_rows, report_changed_rows_at_commit
+from app.database.tables import annotators, assignments
 from app.errors import pluralize
 from app.payments.connections import CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, STUDY_IS_READ
 from app.payments.ledger import COUNTS_AGAINST_BUDGET, LOCK_ACCOUNT, STATES_WITHIN_BUDGET
@@ -30,6 +33,9 @@ from app.payments.ledger import COUNTS_AGAINST_BUDGET, LOCK_ACCOUNT, STATES_WITH
 # SQL of a submission u: the platform paid for it, an amount that is not known, or one that is.
 HAS_UNKNOWN_PAY = "u.status IN ('approved', 'partially_approved', 'screened_out') AND u.reward IS NULL"
 IS_PAID = "u.status IN ('approved', 'partially_approved', 'screened_out') AND u.reward > 0"
+
+# Without statistics, PostgreSQL compares each submission with each reward.
+TABLES_OF_REWARDS = (annotators, assignments, submissions, payments)
 
 # An amount in whole units of the currency would be a hundredth of the study's reward, or a fiftieth after rounding.
 MAX_STUDY_REWARD_PER_OWN_REWARD = 50
@@ -122,10 +128,14 @@ SETTLE_UNCLEAR_REWARDS_ELSEWHERE = text(f"""
 HAS_ASSIGNMENT = """EXISTS (SELECT 1 FROM assignments s WHERE s.campaign_id = u.campaign_id
     AND s.annotator_id = u.annotator_id AND s.external_id = u.external_id)"""
 
-# The submissions whose rewards change, so that an erasure of a person is either seen or waits.
+# The submissions whose rewards change, so that an erasure of a person is either seen or waits. LATERAL looks up each
+# annotator by the primary key: a plan without statistics would compare each with all submissions.
 LOCK_ANNOTATORS_OF_SUBMISSIONS = text("""
-    SELECT 1 FROM annotators WHERE campaign_id = :campaign AND id IN (
-        SELECT annotator_id FROM submissions WHERE campaign_id = :campaign) ORDER BY id FOR KEY SHARE
+    SELECT count(*) FROM (
+        SELECT DISTINCT annotator_id FROM submissions WHERE campaign_id = :campaign ORDER BY annotator_id
+    ) AS known, LATERAL (
+        SELECT FROM annotators a WHERE a.campaign_id = :campaign AND a.id = known.annotator_id FOR KEY SHARE
+    ) AS locked
 """)
 
 # A submission that waits although its reward was taken for sent was not approved: approving it again pays it once.
@@ -276,6 +286,8 @@ async def book_rewards(database: AsyncEngine, campaign_id: int, *, now: datetime
 
     """
     async with database.begin() as connection:
+        await analyze_tables_with_many_new_rows(connection, TABLES_OF_REWARDS, added_count=0)
+    async with database.begin() as connection:
         await connection.execute(LOCK_ACCOUNT, {"campaign": campaign_id})
         await connection.execute(LOCK_ANNOTATORS_OF_SUBMISSIONS, {"campaign": campaign_id})
         await settle_rewards_by_status(connection, campaign_id, now=now)
@@ -284,6 +296,7 @@ async def book_rewards(database: AsyncEngine, campaign_id: int, *, now: datetime
         beyond_budget = await reserve_rewards_and_count_those_beyond_budget(connection, campaign_id, now=now)
         unknown = (await connection.execute(COUNT_WAITING_SUBMISSIONS_WITHOUT_REWARD, parameters)).scalar_one()
         await connection.execute(CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, {"campaign": campaign_id, "now": now})
+        await report_changed_rows_at_commit(connection)
     problems = []
     if beyond_budget:
         problems.append(

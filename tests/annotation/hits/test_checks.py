@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from app.annotation.hits import gold_feedback, undo
+from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit_or_none
+from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hits
 from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.campaigns import lifecycle, settings_edits
 from app.database.session import borrow_autocommit_driver
@@ -97,7 +99,7 @@ COPIES = [CheckToMark(f"v{k}", {"expected": "80", "tolerance": "10"}) for k in r
 
 async def with_copies_of_items(engine, **settings):
     """A campaign of 12 items, 6 of which also have a copy among the gold items."""
-    content = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(12))
+    content = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(80))
     campaign = await create_draft(
         engine, **{"checks_percent": 50, "items_per_hit": 4, "judgments_per_item": 9} | settings
     )
@@ -127,9 +129,22 @@ async def test_nobody_is_asked_about_an_item_and_its_copy_among_the_gold_items(e
     assert len(texts) == len({*texts}) == 12
 
 
+async def test_two_visits_of_a_person_that_draw_at_once_show_no_item_and_its_copy(engine):
+    campaign = await with_copies_of_items(engine, repeat_items=False, judgments_per_item=500)
+    cache = PosteriorCache()
+    for person in range(40):  # most of them draw no check, or one that fits
+        visits = [await create_annotator(engine, campaign, f"p{person}", assignment=name) for name in ("one", "two")]
+        requests = [NextHitRequest(AssignmentQuery(visit), NOW) for visit in visits]
+        async with borrow_autocommit_driver(engine) as connection:
+            outcomes = await find_or_lease_next_hits(connection, campaign.id, requests, cache=cache)
+        ids_by_hit = {outcome.hit.id: outcome.hit.ids for outcome in outcomes if outcome.hit}
+        texts = [name.removesuffix(" (gold)") for ids in ids_by_hit.values() for name in ids]
+        assert len(texts) == len({*texts}) >= 4
+
+
 async def test_a_copy_that_is_added_to_a_running_campaign_is_never_shown_to_who_saw_the_item(engine):
     header = "id,text,check,expected,tolerance,copy_of\n"
-    items = "".join(f"v{k},verb {k},,,,\n" for k in range(12))
+    items = "".join(f"v{k},verb {k},,,,\n" for k in range(80))
     campaign = await create_draft(engine, checks_percent=50, items_per_hit=4, judgments_per_item=9, repeat_items=False)
     await import_items(engine, campaign, header + items + "g,to walk,gold,80,10,\n")
     campaign = await apply_action(engine, campaign, "launch")
@@ -137,7 +152,7 @@ async def test_a_copy_that_is_added_to_a_running_campaign_is_never_shown_to_who_
     shown: list[str] = []
     while (hit := (await find_or_lease_next_hit(engine, me, cache=cache)).hit) is not None:
         if not shown:
-            copies = "".join(f"c{k},verb {k},gold,80,10,v{k}\n" for k in range(12))
+            copies = "".join(f"c{k},verb {k},gold,80,10,v{k}\n" for k in range(80))
             await import_items(engine, campaign, header + copies)
         shown += hit.ids
         await submit_scores(engine, me, hit, scores=[42.0] * len(hit.items))
