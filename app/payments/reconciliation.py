@@ -20,7 +20,8 @@ from app.annotation.platforms.service import (
     ServiceFailure,
     Submission,
 )
-from app.database.statistics import report_changed_rows_at_commit
+from app.database import payment_tables, tables
+from app.database.statistics import analyze_tables_with_many_new_rows, report_changed_rows_at_commit
 from app.payments.approving import ApprovalContext, approve_submissions_and_add_problems
 from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, STUDY_IS_READ, study_ids_of_account
 from app.payments.review import list_studies_also_read_by_other_campaigns
@@ -29,6 +30,8 @@ from app.payments.sending import Clock
 from app.privacy.erasure_list import load_person_hashes, person_hash
 
 SUBMISSIONS_PER_STATEMENT = 500
+# Without statistics, PostgreSQL compares each submission with each reward.
+TABLES_OF_REWARDS = (tables.annotators, tables.assignments, payment_tables.submissions, payment_tables.payments)
 SubmissionHash = Callable[[str, str], bytes]
 
 # After the ids were erased, the service's ids would bring people back.
@@ -131,6 +134,7 @@ async def reconcile_submissions_and_add_problems(
             database, account, study, submissions, study_reward, submission_hash=submission_hash, now=now
         )
     async with database.begin() as connection:
+        await analyze_tables_with_many_new_rows(connection, TABLES_OF_REWARDS, added_count=0)
         parameters = {"campaign": account.campaign_id, "ended": [*ENDED_STATUSES]}
         await connection.execute(FREE_HITS_OF_ENDED_SUBMISSIONS, parameters)
         shared = await list_studies_also_read_by_other_campaigns(connection, account, study_ids_of_account(account))

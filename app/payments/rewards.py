@@ -23,9 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.service import CallOutcomeUnknown, ServiceFailure, Submission
 from app.database.audit_log import CURRENT_ACTOR
-from app.database.payment_tables import payments, submissions
-from app.database.statistics import analyze_tables_with_many_new_rows, report_changed_rows_at_commit
-from app.database.tables import annotators, assignments
+from app.database.statistics import report_changed_rows_at_commit
 from app.errors import pluralize
 from app.payments.connections import CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, STUDY_IS_READ
 from app.payments.ledger import COUNTS_AGAINST_BUDGET, LOCK_ACCOUNT, STATES_WITHIN_BUDGET
@@ -33,9 +31,6 @@ from app.payments.ledger import COUNTS_AGAINST_BUDGET, LOCK_ACCOUNT, STATES_WITH
 # SQL of a submission u: the platform paid for it, an amount that is not known, or one that is.
 HAS_UNKNOWN_PAY = "u.status IN ('approved', 'partially_approved', 'screened_out') AND u.reward IS NULL"
 IS_PAID = "u.status IN ('approved', 'partially_approved', 'screened_out') AND u.reward > 0"
-
-# Without statistics, PostgreSQL compares each submission with each reward.
-TABLES_OF_REWARDS = (annotators, assignments, submissions, payments)
 
 # An amount in whole units of the currency would be a hundredth of the study's reward, or a fiftieth after rounding.
 MAX_STUDY_REWARD_PER_OWN_REWARD = 50
@@ -285,8 +280,6 @@ async def book_rewards(database: AsyncEngine, campaign_id: int, *, now: datetime
         Problems: the budget has no room for the rewards of submissions that wait, or their rewards are not known.
 
     """
-    async with database.begin() as connection:
-        await analyze_tables_with_many_new_rows(connection, TABLES_OF_REWARDS, added_count=0)
     async with database.begin() as connection:
         await connection.execute(LOCK_ACCOUNT, {"campaign": campaign_id})
         await connection.execute(LOCK_ANNOTATORS_OF_SUBMISSIONS, {"campaign": campaign_id})

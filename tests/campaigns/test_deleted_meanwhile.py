@@ -7,11 +7,11 @@ import pytest
 from app.campaigns import empty_campaigns, summaries
 from app.errors import NotFound
 from app.imports import items
-from tests.annotation.hits.campaigns import create_running_campaign, fetch_value
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_value, wait_until
 from tests.campaigns.drafts import VERBS, apply_action, create_launched_campaign, import_items
 
-COUNT_WAITING = """
-    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+STATEMENT_WAITS_FOR_LOCK = """
+    SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
 """
 
 
@@ -75,12 +75,6 @@ async def test_the_list_of_a_cluster_is_without_a_campaign_that_is_deleted_while
     assert [campaign.id for campaign in listed] == [other.id]
 
 
-async def wait_until_a_statement_waits_for_a_lock(engine):
-    async with asyncio.timeout(60):
-        while not await fetch_value(engine, COUNT_WAITING):
-            await asyncio.sleep(0.02)
-
-
 async def test_an_import_of_items_and_a_deletion_at_once_do_not_wait_for_each_other(engine, monkeypatch):
     campaign = await create_launched_campaign(engine, VERBS)
     await apply_action(engine, campaign, "finish")
@@ -88,7 +82,7 @@ async def test_an_import_of_items_and_a_deletion_at_once_do_not_wait_for_each_ot
 
     async def begin_deletion_and_check_conditions(*arguments):
         deletions.append(asyncio.create_task(delete(engine, campaign)))
-        await wait_until_a_statement_waits_for_a_lock(engine)
+        await wait_until(engine, STATEMENT_WAITS_FOR_LOCK)
         await check_conditions(*arguments)
 
     monkeypatch.setattr(items, "refuse_added_items_that_break_conditions", begin_deletion_and_check_conditions)
@@ -103,7 +97,7 @@ async def test_an_import_that_waited_for_a_deletion_finds_no_campaign(engine):
     async with engine.begin() as connection:
         await empty_campaigns.delete_empty_campaign_or_refuse(connection, campaign.slug)
         importing = asyncio.create_task(import_items(engine, campaign, "id,text\nx,walk\n"))
-        await wait_until_a_statement_waits_for_a_lock(engine)
+        await wait_until(engine, STATEMENT_WAITS_FOR_LOCK)
     with pytest.raises(NotFound) as refused:
         await importing
     assert refused.value.code == "campaign_not_found"

@@ -99,7 +99,7 @@ COPIES = [CheckToMark(f"v{k}", {"expected": "80", "tolerance": "10"}) for k in r
 
 async def with_copies_of_items(engine, **settings):
     """A campaign of 12 items, 6 of which also have a copy among the gold items."""
-    content = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(80))
+    content = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(12))
     campaign = await create_draft(
         engine, **{"checks_percent": 50, "items_per_hit": 4, "judgments_per_item": 9} | settings
     )
@@ -144,7 +144,7 @@ async def test_two_visits_of_a_person_that_draw_at_once_show_no_item_and_its_cop
 
 async def test_a_copy_that_is_added_to_a_running_campaign_is_never_shown_to_who_saw_the_item(engine):
     header = "id,text,check,expected,tolerance,copy_of\n"
-    items = "".join(f"v{k},verb {k},,,,\n" for k in range(80))
+    items = "".join(f"v{k},verb {k},,,,\n" for k in range(12))
     campaign = await create_draft(engine, checks_percent=50, items_per_hit=4, judgments_per_item=9, repeat_items=False)
     await import_items(engine, campaign, header + items + "g,to walk,gold,80,10,\n")
     campaign = await apply_action(engine, campaign, "launch")
@@ -152,7 +152,7 @@ async def test_a_copy_that_is_added_to_a_running_campaign_is_never_shown_to_who_
     shown: list[str] = []
     while (hit := (await find_or_lease_next_hit(engine, me, cache=cache)).hit) is not None:
         if not shown:
-            copies = "".join(f"c{k},verb {k},gold,80,10,v{k}\n" for k in range(80))
+            copies = "".join(f"c{k},verb {k},gold,80,10,v{k}\n" for k in range(12))
             await import_items(engine, campaign, header + copies)
         shown += hit.ids
         await submit_scores(engine, me, hit, scores=[42.0] * len(hit.items))
