@@ -5,8 +5,10 @@ import asyncio
 import pytest
 
 from app.campaigns import empty_campaigns, summaries
+from app.campaigns.conditions_check import refuse_added_items_that_break_conditions
 from app.errors import NotFound
 from app.imports import items
+from app.record.judgment_count import count_judgments_by_campaign
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_value, wait_until
 from tests.campaigns.drafts import VERBS, apply_action, create_launched_campaign, import_items
 
@@ -28,15 +30,14 @@ async def drafts(engine):
 @pytest.fixture
 def deletes_before_counting(engine, monkeypatch):
     """Return a function that lets a campaign be deleted after its row is read and before its judgments are counted."""
-    count = summaries.count_judgments_by_campaign
 
     def deletes_before(campaign):
         async def delete_and_count(connection, campaign_ids):
-            monkeypatch.setattr(summaries, "count_judgments_by_campaign", count)
+            monkeypatch.setattr(f"{summaries.__name__}.count_judgments_by_campaign", count_judgments_by_campaign)
             await delete(engine, campaign)
-            return await count(connection, campaign_ids)
+            return await count_judgments_by_campaign(connection, campaign_ids)
 
-        monkeypatch.setattr(summaries, "count_judgments_by_campaign", delete_and_count)
+        monkeypatch.setattr(f"{summaries.__name__}.count_judgments_by_campaign", delete_and_count)
 
     return deletes_before
 
@@ -78,14 +79,16 @@ async def test_the_list_of_a_cluster_is_without_a_campaign_that_is_deleted_while
 async def test_an_import_of_items_and_a_deletion_at_once_do_not_wait_for_each_other(engine, monkeypatch):
     campaign = await create_launched_campaign(engine, VERBS)
     await apply_action(engine, campaign, "finish")
-    check_conditions, deletions = items.refuse_added_items_that_break_conditions, []
+    deletions = []
 
     async def begin_deletion_and_check_conditions(*arguments):
         deletions.append(asyncio.create_task(delete(engine, campaign)))
         await wait_until(engine, STATEMENT_WAITS_FOR_LOCK)
-        await check_conditions(*arguments)
+        await refuse_added_items_that_break_conditions(*arguments)
 
-    monkeypatch.setattr(items, "refuse_added_items_that_break_conditions", begin_deletion_and_check_conditions)
+    monkeypatch.setattr(
+        f"{items.__name__}.refuse_added_items_that_break_conditions", begin_deletion_and_check_conditions
+    )
     assert await import_items(engine, campaign, "id,text\nx,walk\n") == 1
     await deletions[0]
     assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 0

@@ -10,7 +10,7 @@ from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hits
-from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
+from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
 from app.campaigns import lifecycle, settings_edits
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
@@ -137,7 +137,9 @@ async def test_two_visits_of_a_person_that_draw_at_once_show_no_item_and_its_cop
         requests = [NextHitRequest(AssignmentQuery(visit), NOW) for visit in visits]
         async with borrow_autocommit_driver(engine) as connection:
             outcomes = await find_or_lease_next_hits(connection, campaign.id, requests, cache=cache)
-        ids_by_hit = {outcome.hit.id: outcome.hit.ids for outcome in outcomes if outcome.hit}
+        ids_by_hit = {
+            outcome.hit.id: outcome.hit.ids for outcome in outcomes if isinstance(outcome, NextHit) and outcome.hit
+        }
         texts = [name.removesuffix(" (gold)") for ids in ids_by_hit.values() for name in ids]
         assert len(texts) == len({*texts}) >= 4
 
