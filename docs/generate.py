@@ -48,6 +48,7 @@ EXPLANATIONS = {
     "json_unreadable": "this is not valid JSON.",
     "media_type_unknown": "is not an image, a recording or a video that browsers can show.",
     "media_unnamed": "No item names … in the zip. Nothing was imported.",
+    "no_items": "“…” has no items. Import items first.",
     "not_a_table": "The file is not a table. The message says what it is and how to convert it.",
     "settings_invalid": "Settings are not valid. `details.fields` names each of them.",
     "settings_problem": "An environment variable has an invalid value. The message names the variable.",

@@ -17,7 +17,8 @@ STORE_ALWAYS_SHOWN = text("UPDATE campaigns SET always_shown = :numbers WHERE id
 async def store_numbers_of_always_shown_items_or_refuse(connection: AsyncConnection, campaign: Campaign) -> None:
     """Store the numbers of these items at the launch.
 
-    Raises `Conflict` (`no_items`) if the campaign has no other items, and what the design raises for an unknown item.
+    Raises `Conflict` (`no_drawn_items`) if the campaign has no other items, and what the design raises for an unknown
+    item.
     """
     design = campaign.design
     if campaign.has_fixed_set:
@@ -32,7 +33,7 @@ async def store_numbers_of_always_shown_items_or_refuse(connection: AsyncConnect
     if await connection.scalar(select(number_of_items_sql(campaign.id))) == len(number_by_name):
         raise Conflict(
             f"“{campaign.name}” has only the items that every task shows. Upload other items, then launch.",
-            code="no_items",
+            code="no_drawn_items",
             campaign=campaign.slug,
         )
     await connection.execute(STORE_ALWAYS_SHOWN, {"campaign": campaign.id, "numbers": sorted(number_by_name.values())})

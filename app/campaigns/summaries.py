@@ -17,6 +17,7 @@ from app.database.campaign import (
     has_people_sql,
     number_of_items_sql,
     retired_count_sql,
+    unknown_campaign_slug_error,
 )
 from app.database.session import leads_to_citus
 from app.database.sharing_tables import experiment_arms
@@ -67,13 +68,17 @@ async def load_campaigns_with_progress(
     if leads_to_citus(connection):  # which counts the items of one campaign at a time
         listed = select(campaigns.c.id, member_role).where(*conditions).order_by(campaigns.c.id.desc())
         for visible in (await connection.execute(listed)).mappings().all():
-            progress = (await connection.execute(campaigns_with_progress_query(visible["id"]))).mappings().one()
-            rows.append({**progress, **visible})
+            found = await connection.execute(campaigns_with_progress_query(visible["id"]))
+            rows += ({**progress, **visible} for progress in found.mappings())  # none if it was deleted meanwhile
     else:
         statement = campaigns_with_progress_query().add_columns(member_role).where(*conditions)
         rows += (await connection.execute(statement.order_by(campaigns.c.id.desc()))).mappings()
     judgments = await count_judgments_by_campaign(connection, [row["id"] for row in rows])
-    return [CampaignWithProgress.from_columns({**row, "judgments_taken": judgments[row["id"]]}) for row in rows]
+    return [
+        CampaignWithProgress.from_columns({**row, "judgments_taken": judgments[row["id"]]})
+        for row in rows
+        if row["id"] in judgments  # else the campaign was deleted since the first statement
+    ]
 
 
 async def count_archived_campaigns(connection: AsyncConnection, *, access: Access | None = None) -> int:
@@ -93,6 +98,8 @@ async def load_campaign_with_progress_or_refuse(connection: AsyncConnection, slu
     statement = campaigns_with_progress_query(campaign_id).add_columns(has_people_sql(campaign_id).label("has_people"))
     row = await fetch_campaign_row_or_refuse(connection, statement, slug)
     judgments = await count_judgments_by_campaign(connection, [row["id"]])
+    if row["id"] not in judgments:  # deleted since the first statement
+        raise unknown_campaign_slug_error(slug)
     return CampaignWithProgress.from_columns({**row, "judgments_taken": judgments[row["id"]]})
 
 

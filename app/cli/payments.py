@@ -20,7 +20,7 @@ from app.cli.text_table import print_text_table
 from app.payments import ledger
 from app.payments.bonus_list import parse_bonus_list
 from app.payments.connections import load_account_or_refuse
-from app.payments.money import amount_text
+from app.payments.money import amount_text, money_text
 from app.payments.notice_subscription import (
     end_notices,
     list_subscriptions_of_workspace,
@@ -102,7 +102,7 @@ def send_prepared_payments_of_campaign(slug: str) -> None:
         await request_sending_of_prepared_payments_or_refuse(connection, campaign, now=current_utc_time())
         account = await load_account_or_refuse(connection, campaign)
         prepared = await load_prepared_bonuses(connection, campaign.id)
-        return f"{amount_text(prepared.amount)} {account.currency}"
+        return money_text(prepared.amount, account.currency)
 
     click.echo(f"The server sends {run_in_transaction(work)}. `easel payments list {slug}` shows what became of it.")
 

@@ -18,7 +18,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, pluralize, shorten_echo
 from app.payments.bonus_list import BonusLine, refuse_too_many_bonuses
 from app.payments.connections import MAKE_ACCOUNT_DUE, has_token, load_account_or_refuse, study_id_of_bonus
-from app.payments.money import amount_text
+from app.payments.money import money_text
 from app.payments.recipients import find_submissions_of_recipients_or_refuse, list_completed_people
 
 TIME_UNTIL_DECISION = timedelta(minutes=30)  # a payment is made minutes after the call
@@ -242,14 +242,15 @@ async def insert_bonuses_and_log_or_refuse(
         "payments.added",
         campaign,
         about=pluralize(len(people), "bonus") if len(people) == 1 else f"{len(people):,} bonuses",
-        new_values={"amount": f"{amount_text(sum(amounts))} {account.currency}"},
+        new_values={"amount": money_text(sum(amounts), account.currency)},
     )
 
 
 def over_budget_error(account: Row[Any], amount: int, left: int) -> Conflict:
     return Conflict(
-        f"{amount_text(amount)} {account.currency} is more than what is left of the budget: {amount_text(left)} "
-        f"of {amount_text(account.budget)}. Nothing was stored. Raise the budget, or pay less.",
+        f"{money_text(amount, account.currency)} is more than what is left of the budget: "
+        f"{money_text(left, account.currency)} of {money_text(account.budget, account.currency)}. Nothing was stored. "
+        "Raise the budget, or pay less.",
         code="over_budget",
         left=left,
         budget=account.budget,

@@ -3,6 +3,7 @@
 import re
 
 from app.errors import Invalid, shorten_echo
+from app.http.languages.catalogue import ENGLISH, format_money
 
 MAX_AMOUNT = 100_000_000  # a million in the currency
 AMOUNT_PATTERN = re.compile(r"([0-9]{1,7})(?:\.([0-9]{1,2}))?", re.ASCII)
@@ -22,5 +23,10 @@ def parse_amount_or_refuse(text: str, *, where: str = "The amount") -> int:
 
 
 def amount_text(amount: int) -> str:
-    """Return hundredths as `4.25`."""
+    """Return hundredths as `4.25`, as people type them into a form."""
     return f"{amount // 100}.{amount % 100:02d}"
+
+
+def money_text(amount: int, currency: str) -> str:
+    """Return hundredths with the sign of the currency, as `£4.25`."""
+    return format_money(amount / 100, currency, ENGLISH)

@@ -20,6 +20,8 @@ from app.annotation.platforms.service import (
     ServiceFailure,
     Submission,
 )
+from app.database import payment_tables, tables
+from app.database.statistics import analyze_tables_with_many_new_rows, report_changed_rows_at_commit
 from app.payments.approving import ApprovalContext, approve_submissions_and_add_problems
 from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, STUDY_IS_READ, study_ids_of_account
 from app.payments.review import list_studies_also_read_by_other_campaigns
@@ -28,6 +30,8 @@ from app.payments.sending import Clock
 from app.privacy.erasure_list import load_person_hashes, person_hash
 
 SUBMISSIONS_PER_STATEMENT = 500
+# Without statistics, PostgreSQL compares each submission with each reward.
+TABLES_OF_REWARDS = (tables.annotators, tables.assignments, payment_tables.submissions, payment_tables.payments)
 SubmissionHash = Callable[[str, str], bytes]
 
 # After the ids were erased, the service's ids would bring people back.
@@ -130,6 +134,7 @@ async def reconcile_submissions_and_add_problems(
             database, account, study, submissions, study_reward, submission_hash=submission_hash, now=now
         )
     async with database.begin() as connection:
+        await analyze_tables_with_many_new_rows(connection, TABLES_OF_REWARDS, added_count=0)
         parameters = {"campaign": account.campaign_id, "ended": [*ENDED_STATUSES]}
         await connection.execute(FREE_HITS_OF_ENDED_SUBMISSIONS, parameters)
         shared = await list_studies_also_read_by_other_campaigns(connection, account, study_ids_of_account(account))
@@ -216,6 +221,7 @@ async def store_and_prune_submissions_of_study(
         absent = key | {"ids": [submission.id for submission in kept]}
         await connection.execute(DELETE_ABSENT_SUBMISSIONS, absent)
         await connection.execute(SET_STATUS_OF_ABSENT_SUBMISSIONS_WITH_NOTE, absent)
+        await report_changed_rows_at_commit(connection)
 
 
 async def lock_and_return_link_key_or_none_if_study_unread(

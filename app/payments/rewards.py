@@ -23,6 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.service import CallOutcomeUnknown, ServiceFailure, Submission
 from app.database.audit_log import CURRENT_ACTOR
+from app.database.statistics import report_changed_rows_at_commit
 from app.errors import pluralize
 from app.payments.connections import CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, STUDY_IS_READ
 from app.payments.ledger import COUNTS_AGAINST_BUDGET, LOCK_ACCOUNT, STATES_WITHIN_BUDGET
@@ -60,11 +61,12 @@ def is_reward_elsewhere_sql(condition_sql: str) -> str:
 
 IS_REWARD_ELSEWHERE_SQL = is_reward_elsewhere_sql(f"e.state IN {STATES_WITHIN_BUDGET}")
 
+# The campaign whose reward stays if there are several: one that paid or may have paid, else the earliest.
 FIND_OTHER_CAMPAIGN_WITH_REWARD = text(f"""
     SELECT e.campaign_id FROM submissions u, payments e
     WHERE u.campaign_id = :campaign AND u.external_id = :submission AND e.kind = 'reward' AND e.campaign_id <> :campaign
     AND (e.submission = u.external_id OR e.submission_hash = u.submission_hash) AND e.state IN {STATES_WITHIN_BUDGET}
-    LIMIT 1
+    ORDER BY e.state = 'prepared', e.state <> 'sent', e.id LIMIT 1
 """)
 
 # Rewards from before the column existed, or hashed with a key that the server had before.
@@ -121,10 +123,14 @@ SETTLE_UNCLEAR_REWARDS_ELSEWHERE = text(f"""
 HAS_ASSIGNMENT = """EXISTS (SELECT 1 FROM assignments s WHERE s.campaign_id = u.campaign_id
     AND s.annotator_id = u.annotator_id AND s.external_id = u.external_id)"""
 
-# The submissions whose rewards change, so that an erasure of a person is either seen or waits.
+# The submissions whose rewards change, so that an erasure of a person is either seen or waits. LATERAL looks up each
+# annotator by the primary key: a plan without statistics would compare each with all submissions.
 LOCK_ANNOTATORS_OF_SUBMISSIONS = text("""
-    SELECT 1 FROM annotators WHERE campaign_id = :campaign AND id IN (
-        SELECT annotator_id FROM submissions WHERE campaign_id = :campaign) ORDER BY id FOR KEY SHARE
+    SELECT count(*) FROM (
+        SELECT DISTINCT annotator_id FROM submissions WHERE campaign_id = :campaign ORDER BY annotator_id
+    ) AS known, LATERAL (
+        SELECT FROM annotators a WHERE a.campaign_id = :campaign AND a.id = known.annotator_id FOR KEY SHARE
+    ) AS locked
 """)
 
 # A submission that waits although its reward was taken for sent was not approved: approving it again pays it once.
@@ -283,6 +289,7 @@ async def book_rewards(database: AsyncEngine, campaign_id: int, *, now: datetime
         beyond_budget = await reserve_rewards_and_count_those_beyond_budget(connection, campaign_id, now=now)
         unknown = (await connection.execute(COUNT_WAITING_SUBMISSIONS_WITHOUT_REWARD, parameters)).scalar_one()
         await connection.execute(CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, {"campaign": campaign_id, "now": now})
+        await report_changed_rows_at_commit(connection)
     problems = []
     if beyond_budget:
         problems.append(

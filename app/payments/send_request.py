@@ -11,7 +11,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.payments.connections import has_token, load_account_or_refuse
 from app.payments.ledger import LOCK_ACCOUNT
-from app.payments.money import amount_text
+from app.payments.money import money_text
 from app.payments.sending import cancel_payments_of_erased_people
 
 LOAD_PREPARED_BONUSES = text("""
@@ -68,7 +68,7 @@ async def request_sending_of_prepared_payments_or_refuse(
     ):
         raise Conflict(
             "The payments have changed since you loaded the page, so nothing was sent. Check them again: "
-            f"{amount_text(prepared.amount)} {account.currency} can be sent now.",
+            f"{money_text(prepared.amount, account.currency)} can be sent now.",
             code="payments_changed",
             through=prepared.through,
             amount=prepared.amount,
@@ -80,7 +80,7 @@ async def request_sending_of_prepared_payments_or_refuse(
         "payments.send",
         campaign,
         about=str(prepared.count),
-        new_values={"amount": f"{amount_text(prepared.amount)} {account.currency}"},
+        new_values={"amount": money_text(prepared.amount, account.currency)},
     )
 
 

@@ -88,7 +88,7 @@ async def forecast_cost_of_goal_or_refuse(
     """Forecast what the goal of a campaign will cost.
 
     Raises `NotFound` (`campaign_not_found`), `Conflict` (`no_goal`, `no_goal_possible`, `all_are_best`,
-    `too_large_to_plan`, `no_items`) and `Invalid` (`too_few_judgments`, `too_few_annotators`).
+    `too_large_to_plan`, `no_items`, `no_items_left`) and `Invalid` (`too_few_judgments`, `too_few_annotators`).
 
     Args:
         engine: Engine of the database.
@@ -197,14 +197,14 @@ def restrict_campaign_and_evidence_to_goal_items(
 ) -> tuple[Campaign, GoalEvidence, Integers]:
     """Return settings, evidence and numbers of the items that count for the goal.
 
-    Raises `Conflict` (`no_items`) where none is left.
+    Raises `Conflict` (`no_items_left`) where none is left.
     """
     settings = campaign
     in_pool = np.ones(len(evidence.tally.total), bool)
     in_pool[gone_items] = False
     item_numbers = numbers_of_goal_items(campaign, in_pool)
     if not len(item_numbers):
-        raise Conflict(f"“{campaign.name}” has no item left that can be judged.", code="no_items")
+        raise Conflict(f"“{campaign.name}” has no item left that can be judged.", code="no_items_left")
     if len(item_numbers) < len(in_pool):
         evidence = evidence.select_items(item_numbers)
         settings = replace(settings, items_per_hit=campaign.selection_settings.items_per_hit, always_shown=[])

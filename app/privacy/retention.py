@@ -44,6 +44,7 @@ from app.errors import Conflict, pluralize, shorten_echo
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.inventory_types import RetentionKind
 from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
+from app.record.revisions import lock_revisions_or_refuse
 
 log = logging.getLogger(__name__)
 
@@ -279,12 +280,13 @@ async def delete_campaign_if_still_due(
     if due.due_at > now:
         return
     async with begin_transaction_holding_claim(engine, claim) as connection:
-        if not await lock_campaign_and_tell_if_still_due(connection, campaign, due):
-            return
-        alert = {"campaign": campaign.id, "occasion": retention_alert_occasion(due), "before": now - WARNING_TIME}
-        if not (await connection.execute(HAS_WARNED_BEFORE, alert)).scalar_one():
-            return
         try:
+            await lock_revisions_or_refuse(connection, campaign.id)  # an import of items would lose its campaign
+            if not await lock_campaign_and_tell_if_still_due(connection, campaign, due):
+                return
+            alert = {"campaign": campaign.id, "occasion": retention_alert_occasion(due), "before": now - WARNING_TIME}
+            if not (await connection.execute(HAS_WARNED_BEFORE, alert)).scalar_one():
+                return
             await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
         except Conflict as refusal:  # nothing was changed; tried again in the next run
             log.warning("campaign %d is not deleted yet: %s", campaign.id, refusal.code)

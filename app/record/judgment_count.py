@@ -59,6 +59,8 @@ STORE_COUNTED_JUDGMENTS = text("""
 async def count_judgments_by_campaign(connection: AsyncConnection, campaign_ids: Sequence[int]) -> dict[int, int]:
     """Return the number of judgments of the drawn items of each campaign, by its present posteriors.
 
+    Campaigns that were deleted meanwhile are left out.
+
     Pass a connection in a transaction: if many answers were counted, the result is stored for the next time, unless the
     transaction reads a snapshot.
     """

@@ -93,9 +93,9 @@ HAS_ANY_REMARK = text(
 FIND_FLAGGED_ITEMS = text(f"""
     SELECT {REMARK_SUBJECT_ID} AS item, CASE WHEN said.about <> '{WHOLE_HIT}' THEN s.external_id END AS segment,
            coalesce(i.shown, k.shown) AS shown, count(DISTINCT r.annotator_id) AS people,
-           array_agg(told ->> 'flag') AS flags
+           array_agg(told ->> 'flag' ORDER BY told ->> 'flag') AS flags
     {remarks_source_sql()} AND told ? 'flag' AND r.counts
-    GROUP BY 1, 2, 3 ORDER BY people DESC, max(r.seq) DESC LIMIT {MAX_FLAGGED_ITEMS}
+    GROUP BY 1, 2, 3 ORDER BY people DESC, max(r.seq) DESC, 1, 2 LIMIT {MAX_FLAGGED_ITEMS}
 """)
 
 

@@ -30,7 +30,7 @@ from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid
 from app.payments.connections import ServiceConnector, load_account_or_refuse
-from app.payments.money import amount_text
+from app.payments.money import amount_text, money_text
 from app.payments.service_calls import (
     call_service_or_refuse,
     connect_account_or_refuse,
@@ -176,7 +176,7 @@ async def draft_study_and_return_id_or_refuse(
         parameters = {"campaign": campaign.id, "study": study, "due_at": now}
         if (await connection.execute(STORE_STUDY_ONCE, parameters)).one_or_none() is None:
             raise study_exists_error((await load_account_or_refuse(connection, campaign)).study)
-        after = {"places": plan.places, "reward": f"{amount_text(plan.reward)} {plan.currency}"}
+        after = {"places": plan.places, "reward": money_text(plan.reward, plan.currency)}
         await log_change(connection, "payments.study_drafted", campaign, about=study, new_values=after)
     return study
 
@@ -253,7 +253,7 @@ async def change_study_or_refuse(
         if action == "publish":
             refuse_publication_unless_meant(campaign, state, total)
         await call_service_or_refuse(lambda: service.publish_pause_or_resume_study(study, action))
-        after = {"total": f"{amount_text(study_total(state))} {account.currency}"} if action == "publish" else None
+        after = {"total": money_text(study_total(state), account.currency)} if action == "publish" else None
     async with database.begin() as connection:
         await log_change(connection, "payments.study_changed", campaign, about=f"{study}: {action}", new_values=after)
 

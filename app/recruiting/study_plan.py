@@ -10,7 +10,7 @@ from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.summaries import CampaignWithProgress
 from app.campaigns.totals import PeopleNeeded, count_tasks_of_judgments, minutes_of_one_person_or_none
 from app.errors import Conflict, join_names
-from app.payments.money import amount_text
+from app.payments.money import money_text
 
 SETTING_TITLES = {
     "pay_per_hit": "pay per task",
@@ -84,14 +84,16 @@ def count_people_for_missing_judgments(campaign: CampaignWithProgress) -> int:
 
 def iterate_study_warnings(plan: StudyPlan, base_url: str, recommended: HourlyRecommendation | None) -> Iterator[str]:
     """Yield what a researcher should know before a study is published."""
-    hourly = f"{amount_text(plan.hourly_pay)} {plan.currency}"
+    hourly = money_text(plan.hourly_pay, plan.currency)
     if recommended and plan.hourly_pay < recommended.minimum:
         yield (
-            f"The pay is {hourly} per hour, below the platform’s minimum of {amount_text(recommended.minimum)}. "
-            "Raise the pay per task, or correct the minutes per task if a task takes less time."
+            f"The pay is {hourly} per hour, below the platform’s minimum of "
+            f"{money_text(recommended.minimum, plan.currency)}. Raise the pay per task, or correct the minutes per "
+            "task if a task takes less time."
         )
     elif recommended and plan.hourly_pay < recommended.recommended:
-        yield f"The pay is {hourly} per hour; the platform recommends {amount_text(recommended.recommended)}."
+        wanted = money_text(recommended.recommended, plan.currency)
+        yield f"The pay is {hourly} per hour; the platform recommends {wanted}."
     if not base_url.startswith("https://"):
         yield f"People cannot reach {base_url}. Set the public address of the server first (EASEL_PUBLIC_URL)."
 
@@ -113,13 +115,13 @@ def iterate_cost_warnings(
         yield f"The platform computes the cost in {cost.currency}, but this campaign pays in {currency}."
     elif cost and cost.rewards != rewards:
         yield (
-            f"The platform expects rewards of {amount_text(cost.rewards)} {currency}, but Easel expects "
-            f"{amount_text(rewards)}: the reward or the places were changed there."
+            f"The platform expects rewards of {money_text(cost.rewards, currency)}, but Easel expects "
+            f"{money_text(rewards, currency)}: the reward or the places were changed there."
         )
     needed, what = (cost.total, "cost") if cost else (rewards, "rewards")
     if balance and balance.available < needed:
         yield (
-            f"The workspace has {amount_text(balance.available)} {balance.currency}, less than the {what} of "
-            f"{amount_text(needed)}{'' if cost else ', and fees come on top'}. Add money on the platform before you "
-            "publish."
+            f"The workspace has {money_text(balance.available, balance.currency or currency)}, less than the {what} of "
+            f"{money_text(needed, currency)}{'' if cost else ', and fees come on top'}. Add money on the platform "
+            "before you publish."
         )

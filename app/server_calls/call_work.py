@@ -93,7 +93,10 @@ TAKE_DUE_CALLS = text(f"""
 """)
 
 # The same for Citus, of one campaign at a time: it cannot pass over rows that another process has locked.
-LIST_CAMPAIGNS_WITH_PREPARED_CALLS = text("SELECT DISTINCT campaign_id FROM server_calls WHERE state = 'prepared'")
+LIST_CAMPAIGNS_WITH_DUE_CALLS = text(f"""
+    SELECT campaign_id FROM server_calls t WHERE state = 'prepared' AND {DUE_AT_SQL} <= :now
+    GROUP BY campaign_id ORDER BY min({DUE_AT_SQL}), campaign_id
+""")
 FIND_DUE_CALLS_OF_CAMPAIGN = text(f"""
     SELECT t.id FROM server_calls t
     WHERE t.campaign_id = :campaign AND t.state = 'prepared' AND {DUE_AT_SQL} <= :now AND NOT (t.outcome <> 'completed'
@@ -229,12 +232,14 @@ async def take_due_calls_of_each_campaign(
 
     """
     taken: list[Row[Any]] = []
-    for campaign_id in list(await connection.scalars(LIST_CAMPAIGNS_WITH_PREPARED_CALLS)):
+    for campaign_id in list(await connection.scalars(LIST_CAMPAIGNS_WITH_DUE_CALLS, {"now": attempt["now"]})):
         room = min(most - len(taken), MAX_CALLS_IN_FLIGHT_PER_CAMPAIGN - busy.get(campaign_id, 0))
-        of_campaign = {"campaign": campaign_id, "now": attempt["now"], "most": max(0, room)}
-        ids = list(await connection.scalars(FIND_DUE_CALLS_OF_CAMPAIGN, of_campaign))
-        parameters = {**attempt, "campaign": campaign_id, "ids": ids}
-        taken += (await connection.execute(TAKE_CALLS_OF_CAMPAIGN, parameters)).all()
+        if room <= 0:
+            continue
+        of_campaign = {"campaign": campaign_id, "now": attempt["now"], "most": room}
+        if ids := list(await connection.scalars(FIND_DUE_CALLS_OF_CAMPAIGN, of_campaign)):
+            parameters = {**attempt, "campaign": campaign_id, "ids": ids}
+            taken += (await connection.execute(TAKE_CALLS_OF_CAMPAIGN, parameters)).all()
     return taken
 
 

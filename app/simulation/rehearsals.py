@@ -30,6 +30,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, Refusal
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
+from app.record.revisions import lock_revisions_or_refuse
 from app.simulation.annotators import Population
 from app.simulation.crowd import (
     answer_hits_by_simulated_annotators_and_count,
@@ -175,7 +176,8 @@ async def refuse_unless_rehearsable(connection: AsyncConnection, campaign: Campa
 async def delete_and_return_rehearsal_or_refuse(connection: AsyncConnection, slug: str) -> Campaign:
     """Delete a rehearsal with its items and answers, and return it. An answer under way is waited for.
 
-    Raises `NotFound` (`campaign_not_found`) and `Conflict` (`not_a_rehearsal`, `people_have_answered`).
+    Raises `NotFound` (`campaign_not_found`) and `Conflict` (`not_a_rehearsal`, `people_have_answered`,
+    `revision_running`).
     """
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     if campaign.rehearsal_of is None:
@@ -184,6 +186,7 @@ async def delete_and_return_rehearsal_or_refuse(connection: AsyncConnection, slu
         raise Conflict(
             f"“{campaign.name}” has answers from people, so it was not removed.", code="people_have_answered"
         )
+    await lock_revisions_or_refuse(connection, campaign.id)
     await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
     await log_change(connection, "campaign.rehearsal_removed", campaign, old_values={"name": campaign.name})
     return campaign

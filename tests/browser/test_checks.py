@@ -114,6 +114,29 @@ async def test_chosen_items_become_gold_by_ticking_the_labels_of_the_design(
     assert await fetch_rows(served, checks) == [("v2", {"labels": ["Very polite"]})]
 
 
+async def test_axe_finds_nothing_where_a_gold_item_is_edited_also_after_a_refusal(
+    served: Any, visit: Any, origin: str, cookie: Any
+) -> None:
+    campaign = await create_draft(served)
+    await import_items(served, campaign, "id,text,check,expected,tolerance\nv0,to run,,,\ng1,to walk,gold,80,10\n")
+    page = (await visit()).page
+    await page.context.add_cookies([cookie])
+    await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/items")
+    await page.get_by_role("button", name="Edit g1").click()
+    await expect(page.get_by_role("heading", name="Edit gold item")).to_be_visible()
+    async for width in each_width(page, 1280, 390):
+        assert await violations(page) == "", width
+        assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+    await page.get_by_label("Tolerance of g1").fill("much")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.locator("[aria-invalid=true]")).to_be_visible()
+    async for width in each_width(page, 390, 1280):
+        assert await violations(page) == "", width
+    await page.get_by_label("Tolerance of g1").fill("20")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("Saved.")).to_be_in_viewport()
+
+
 @pytest.mark.parametrize(("language", "wide"), [("de", 1280), ("ar", 320)])
 async def test_after_a_gold_item_people_read_what_was_expected_in_their_language(
     served: Any, visit: Any, origin: str, *, language: str, wide: int

@@ -7,7 +7,10 @@ import pytest
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import empty_campaigns
 from app.errors import Conflict, Refusal
+from app.imports import item_changes
+from app.imports.text_corrections import store_corrected_text_returning_version
 from tests.annotation.hits.campaigns import (
+    NOW,
     create_annotator,
     create_running_campaign,
     fetch_rows,
@@ -49,6 +52,19 @@ async def test_a_launch_without_answers_goes_back_to_draft_and_can_be_repeated_w
     assert await replay_is_clean(engine, campaign.slug)
     logged = "SELECT action FROM audit_log WHERE action IN ('campaign.revert', 'campaign.launch') ORDER BY id"
     assert [row[0] for row in await fetch_rows(engine, logged)][-2:] == ["campaign.revert", "campaign.launch"]
+
+
+async def test_a_draft_again_has_no_former_texts_of_corrected_items(engine):
+    """Nobody saw them with an answer, and the numbers of items change in a draft."""
+    campaign = await create_running_campaign(engine)
+    async with engine.begin() as connection:
+        await store_corrected_text_returning_version(connection, campaign.slug, "v3", "verb three", now=NOW)
+    await revert(engine, campaign)
+    assert await fetch_value(engine, "SELECT count(*) FROM item_versions") == 0
+    async with engine.begin() as connection:
+        await item_changes.change_items_and_count_changed(connection, campaign.slug, "delete", ["v0"], now=NOW)
+    texts = await fetch_rows(engine, "SELECT number, shown FROM items ORDER BY number LIMIT 3")
+    assert texts == [(0, "verb 1"), (1, "verb 2"), (2, "verb three")]
 
 
 async def test_a_prior_of_ones_own_stays(engine):

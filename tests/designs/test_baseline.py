@@ -143,7 +143,7 @@ async def test_many_hold_the_baseline_at_once_but_an_item_only_as_often_as_it_is
     [
         (against("nobody"), 4, "baseline_unknown", "“nobody” is not the id of an item"),
         ({"design": "baseline"}, 4, "baseline_unknown", "No baseline is chosen"),
-        (against("v0"), 1, "no_items", "has only the items"),
+        (against("v0"), 1, "no_drawn_items", "has only the items"),
         (against("v0"), 0, "no_items", "no items yet"),
     ],
 )

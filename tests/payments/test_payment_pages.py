@@ -68,7 +68,7 @@ async def test_a_refused_list_is_shown_again_with_the_reason(researcher, page, s
     assert "no annotator of this campaign" in words(reply)
     assert "A1,4.25\nA9,1" in reply.text
     reply = await researcher.post(f"{page}/bonuses", data={"bonuses": "A1,10.01"})
-    assert "more than what is left of the budget: 10.00 of 10.00" in words(reply)
+    assert "more than what is left of the budget: £10.00 of £10.00" in words(reply)
     assert await study.states() == []
 
 

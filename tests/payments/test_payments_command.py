@@ -27,7 +27,7 @@ async def test_a_file_is_added_once_and_sent(engine, prolific, run, tmp_path):
     file.write_text("id,amount,reason\nA1,4.25,careful\nA2,1\n")
     assert (await run("add", "verbs", str(file))).output == "2 bonuses added.\n"
     assert (await run("add", "verbs", str(file))).output == "These bonuses were added before.\n"
-    assert "5.25 GBP" in (await run("send", "verbs")).output
+    assert "£5.25" in (await run("send", "verbs")).output
     await study.work_again()
     listed = json.loads((await run("list", "verbs", "--json")).output)
     assert [(row["annotator"], row["kind"], row["amount"], row["state"]) for row in listed] == [

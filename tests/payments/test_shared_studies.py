@@ -32,14 +32,19 @@ RESERVE_TWICE = """
 async def create_two_studies(engine, prolific, *, people=1, budget=1_000):
     """Two campaigns of a workspace that both read study-1, with the same people and submissions."""
     first = await create_study(engine, prolific, people=people, budget=budget)
-    other = await create_running_campaign(engine, name="Other", currency="GBP")
+    return first, await create_campaign_that_reads_study_1(engine, first, "Other", people=people, budget=budget)
+
+
+async def create_campaign_that_reads_study_1(engine, first, name, *, people, budget=1_000):
+    """A campaign of the same workspace, with the same people and submissions as the first one."""
+    other = await create_running_campaign(engine, name=name, currency="GBP")
     for number in range(1, people + 1):
         await create_annotator(engine, other, f"p{number}", "prolific", assignment=f"s{number}", STUDY_ID="study-1")
     await execute_sql(engine, COMPLETE_ALL, now=NOW)
     chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=budget)
     await check_and_store_connection_or_refuse(engine, first.connector, other, chosen, now=NOW)
     await execute_sql(engine, "UPDATE payment_accounts SET study = 'study-1'")
-    return first, replace(first, campaign=other)
+    return replace(first, campaign=other)
 
 
 async def approve(study, submission, access=None):
@@ -113,6 +118,21 @@ async def test_a_person_approves_where_the_reward_is_reserved_and_is_told_so_els
     assert await live_rewards(first) == [(holder, "s1", "sent")]
     page = await researcher.get(f"/admin/campaigns/{waiting.campaign.slug}/payments")
     assert "1 paid submission is not in these amounts" in words(page)
+
+
+async def test_of_several_campaigns_with_the_reward_the_one_that_paid_is_named(engine, prolific):
+    first, second = await create_two_studies(engine, prolific)
+    await first.work_again(minutes=10)
+    third = await create_campaign_that_reads_study_1(engine, first, "Third", people=1)
+    await first.work_again(minutes=10)
+    await execute_sql(engine, "DELETE FROM payments")
+    await execute_sql(engine, RESERVE_TWICE, now=NOW)
+    await execute_sql(engine, "DELETE FROM payments WHERE campaign_id = :id", id=third.campaign.id)
+    paid = "UPDATE payments SET state = 'sent', settled_at = :now WHERE campaign_id = :id"
+    await execute_sql(engine, paid, now=NOW, id=second.campaign.id)
+    assert [state for *_, state in await live_rewards(first)] == ["prepared", "sent"]
+    with pytest.raises(Conflict, match=f"“{second.campaign.name}”"):
+        await approve(third, "s1")
 
 
 async def test_a_reward_goes_to_the_other_campaign_when_the_first_one_no_longer_reads_the_study(engine, prolific):

@@ -282,7 +282,7 @@ async def test_items_that_left_the_pool_are_not_planned(engine):
     await execute_sql(engine, "UPDATE posteriors SET unjudged = 2")
     with pytest.raises(Refusal, match="“Verbs” has no item left") as refused:
         await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=1, now=NOW)
-    assert refused.value.code == "no_items"
+    assert refused.value.code == "no_items_left"
 
 
 async def test_the_plan_is_a_tab_of_every_campaign_so_that_tabs_do_not_move(engine, researcher):

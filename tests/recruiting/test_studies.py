@@ -156,8 +156,8 @@ async def test_warnings_name_low_pay_low_balance_and_a_private_address(engine, p
     prolific.balance = 400
     await execute_sql(engine, "UPDATE campaigns SET minutes_per_hit = 6")
     warnings = " ".join((await view(study, "http://127.0.0.1:8000")).warnings)
-    assert "below the platform’s minimum of 6.00" in warnings
-    assert "has 4.00 GBP, less than the rewards of 4.50, and fees come on top" in warnings
+    assert "below the platform’s minimum of £6.00" in warnings
+    assert "has £4.00, less than the rewards of £4.50, and fees come on top" in warnings
     assert "People cannot reach http://127.0.0.1:8000" in warnings
 
 
@@ -223,7 +223,7 @@ async def test_a_draft_shows_what_the_platform_computes(prolific, study):
     assert found.warnings == []
     prolific.balance = 629
     (warning,) = (await view(study)).warnings
-    assert "has 6.29 GBP, less than the cost of 6.30" in warning
+    assert "has £6.29, less than the cost of £6.30" in warning
     await act(study, "publish", total="4.50")  # which sets its money aside
     assert (await view(study)).warnings == []
 
@@ -232,7 +232,7 @@ async def test_a_cost_that_differs_is_told(prolific, study):
     made = await draft(study)
     prolific.after = lambda call: changed_cost() if "/cost/" in call else None
     (warning,) = (await view(study)).warnings
-    assert "expects rewards of 9.00 GBP, but Easel expects 4.50" in warning
+    assert "expects rewards of £9.00, but Easel expects £4.50" in warning
     prolific.after = lambda _call: None
     prolific.cost_currency = "USD"
     (warning,) = (await view(study)).warnings

@@ -3,14 +3,15 @@
 import asyncio
 import json
 import logging
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
-from app.server_calls import http_call
+from app.server_calls import call_work, http_call
 from app.server_calls.call_work import MAX_TRIES, TAKE_DUE_CALLS, ServerCallWork
 from app.server_calls.ledger import COUNT_CALLS_TO_DECIDE, REPEAT_CALLS
 from app.server_calls.restored_calls import hold_server_calls_after_restore_and_count_them
@@ -66,6 +67,31 @@ async def test_a_form_has_all_values_of_a_repeated_parameter_in_their_order(engi
     await study.work_again()
     assert platform.bodies == ["token=s3cr3t&who=p1&tag=a&why=x&tag=b"]
     assert platform.calls[0][3]["Content-Type"] == "application/x-www-form-urlencoded"
+
+
+async def test_a_turn_on_a_cluster_updates_only_campaigns_with_calls_that_are_due(engine, platform, monkeypatch):
+    monkeypatch.setattr(call_work, "leads_to_citus", lambda _connection: True)
+    due, *waiting = [await create_study(engine, platform, name=f"Study {number}") for number in range(4)]
+    for study in (due, *waiting):
+        await study.let_person_finish()
+    for study in waiting:
+        later = "UPDATE server_calls SET due_at = :due WHERE campaign_id = :id"
+        await execute_sql(engine, later, due=due.clock.now + timedelta(days=1), id=study.campaign.id)
+    statements: list[str] = []
+    with noting_statements(engine, statements):
+        await due.work_again(minutes=1)
+    assert platform.credits == {"p1": 1}
+    assert sum("SET state = 'sending'" in statement for statement in statements) == 1
+
+
+@contextmanager
+def noting_statements(engine, statements):
+    def note(_connection, _cursor, statement, *_):
+        statements.append(statement)
+
+    event.listen(engine.sync_engine, "before_cursor_execute", note)
+    yield
+    event.remove(engine.sync_engine, "before_cursor_execute", note)
 
 
 async def test_a_burst_is_called_for_in_one_turn_four_at_a_time(engine, platform):

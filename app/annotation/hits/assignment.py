@@ -135,7 +135,7 @@ def changes_since_watermark_sql(*, with_extended_columns: bool) -> str:
     )
 
 
-NO_ITEMS: Collection[int] = frozenset()
+NO_ITEMS_MET_AS_CHECKS: Collection[int] = frozenset()
 
 
 class AssignmentState(ServedCampaign, ChangesAndOpenHits):
@@ -162,13 +162,13 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
             draw, and for a held HIT.
         place_in_blocks: Where the annotator is in the blocks of conditions, read together with these.
         items_met_as_checks: Items whose copies the annotator was shown as gold or attention items; they are read before
-            a draw.
+            a draw, and for a held HIT.
 
     """
 
     items_of_others = NO_ITEMS_OF_OTHERS  # without an annotation: no column
     place_in_blocks = NO_BLOCKS
-    items_met_as_checks = NO_ITEMS
+    items_met_as_checks = NO_ITEMS_MET_AS_CHECKS
     place: int
     campaign_version: str
     assignment_id: int

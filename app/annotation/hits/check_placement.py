@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from app.annotation.hits.assignment import AssignmentState
-from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.hit_proposal import HitProposal, items_seen_or_held_in_other_visit
 from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver
@@ -29,19 +29,8 @@ async def draw_checks_for_next_hit_and_note_their_items(
     """
     if not PLATFORMS[assignment.platform].has_page:
         return ()
-    campaign_index = cache.loaded_index_or_none(assignment.campaign_id) or await cache.load_current_index(
-        connection, assignment
-    )
-    # Checks can be added after the launch, without a new revision.
-    if campaign_index.item_by_copy is None or campaign_index.copies_version != assignment.campaign_version:
-        campaign_index.item_by_copy = await checks.load_item_by_copy(connection, assignment.campaign_id)
-        campaign_index.copies_version = assignment.campaign_version
-    item_by_copy = campaign_index.item_by_copy
-    if item_by_copy:
-        shown_numbers = await checks.load_numbers_of_checks_shown(
-            connection, assignment.campaign_id, assignment.annotator_id
-        )
-        assignment.items_met_as_checks = {item_by_copy[number] for number in shown_numbers if number in item_by_copy}
+    campaign_index = await note_items_met_as_checks_and_return_index(connection, assignment, cache)
+    item_by_copy = campaign_index.item_by_copy or {}
     if campaign_index.rng.random() >= (assignment.checks_percent or 0) / 100:
         return ()
     items_met = {*items_seen_or_held_in_other_visit(assignment), *assignment.always_shown}
@@ -58,6 +47,25 @@ async def draw_checks_for_next_hit_and_note_their_items(
         items_of_drawn = {item_by_copy[check.number] for check in drawn_checks if check.number in item_by_copy}
         assignment.items_met_as_checks = {*assignment.items_met_as_checks, *items_of_drawn}
     return drawn_checks
+
+
+async def note_items_met_as_checks_and_return_index(
+    connection: Driver, assignment: AssignmentState, cache: PosteriorCache
+) -> CampaignIndex:
+    """Note the items whose copies the annotator was shown as checks, also in an open HIT, and return the index."""
+    campaign_index = cache.loaded_index_or_none(assignment.campaign_id) or await cache.load_current_index(
+        connection, assignment
+    )
+    # Checks can be added after the launch, without a new revision.
+    if campaign_index.item_by_copy is None or campaign_index.copies_version != assignment.campaign_version:
+        campaign_index.item_by_copy = await checks.load_item_by_copy(connection, assignment.campaign_id)
+        campaign_index.copies_version = assignment.campaign_version
+    if item_by_copy := campaign_index.item_by_copy:
+        shown_numbers = await checks.load_numbers_of_checks_shown(
+            connection, assignment.campaign_id, assignment.annotator_id
+        )
+        assignment.items_met_as_checks = {item_by_copy[number] for number in shown_numbers if number in item_by_copy}
+    return campaign_index
 
 
 def release_items_of_drawn_checks_and_tell(

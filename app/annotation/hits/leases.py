@@ -141,13 +141,19 @@ class LeaseBatch:
         """Serve each request as far as it goes: a request that must begin again has no outcome afterwards."""
         open_hits_row = await self.load_unknown_assignments_and_return_open_hits_or_none(pending)
         drawing: dict[int, PendingRequest] = {}
+        annotators: set[int] = set()
         for request in pending:
             await self.set_reply_if_no_lease_is_needed(request)
-            if request.outcome is None and request.assignment is not None:
-                if request.assignment.assignment_id in drawing:  # it gets the HIT that the other request gets now
+            if request.outcome is None and (assignment := request.assignment) is not None:
+                # Of one visit: it gets the HIT that the other request gets now. Of two visits of an annotator: the
+                # draw of the second sees the checks of the first, which may be copies of items.
+                if assignment.assignment_id in drawing or (
+                    assignment.has_checks and assignment.annotator_id in annotators
+                ):
                     request.assignment = None
                 else:
-                    drawing[request.assignment.assignment_id] = request
+                    drawing[assignment.assignment_id] = request
+                    annotators.add(assignment.annotator_id)
         if drawing and open_hits_row is not None:
             # Two batches of other processes that lease to the same assignments wait for each other in this order.
             await self.draw_and_lease_hits_for_all(
@@ -197,6 +203,8 @@ class LeaseBatch:
         if assignment.hit_id is not None:
             pending.assignment = None
             reply = await resume_held_hit_or_close_it_and_return_none(connection, assignment, visitor, now=now)
+            if assignment.has_checks and reply is not None and reply.hit is not None:
+                await check_placement.note_items_met_as_checks_and_return_index(connection, assignment, self.cache)
             campaign_index = self.cache.loaded_index_or_none(assignment.campaign_id, assignment.seen)
             if campaign_index is not None and assignment.assigned_column:  # to know whether this is the last HIT
                 assignment.items_of_others = await load_items_reserved_for_others(

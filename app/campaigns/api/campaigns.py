@@ -303,7 +303,8 @@ def settings_with_validated_changes(settings: CampaignSettings, changes: Mapping
     "/{slug}",
     status_code=204,
     responses=openapi_description_of_refusals(
-        CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `has_answers`, `payments_unsettled`, `calls_unsettled`"}
+        CAMPAIGN_NOT_FOUND
+        | {409: "`not_a_draft`, `has_answers`, `payments_unsettled`, `calls_unsettled`, `revision_running`"}
     ),
 )
 async def delete_campaign(connection: Transaction, slug: str) -> None:
@@ -316,13 +317,13 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
     responses=openapi_description_of_refusals(
         CAMPAIGN_NOT_FOUND
         | {
-            409: "`revision_running`, `wrong_status`, `nothing_wanted`, `has_answers`, `no_items`, `too_few_items`, "
-            "`impossible_prior`, `item_unknown`, `expected_impossible`, `baseline_unknown`, `column_unknown`, "
-            "`shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`, `one_system`, "
-            "`too_few_common_segments`, `iterations_of_systems`, `implied_of_systems`, `content_of_systems`, "
-            "`condition_column_missing`, `condition_cell_missing`, `one_condition`, `too_many_conditions`, "
-            "`content_column_missing`, `content_cell_missing`, `content_incomplete`, `too_few_items_in_block`, "
-            "`too_few_tasks_for_blocks`"
+            409: "`revision_running`, `wrong_status`, `nothing_wanted`, `has_answers`, `no_items`, `no_drawn_items`, "
+            "`too_few_items`, `impossible_prior`, `item_unknown`, `expected_impossible`, `baseline_unknown`, "
+            "`column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`, "
+            "`one_system`, `too_few_common_segments`, `iterations_of_systems`, `implied_of_systems`, "
+            "`content_of_systems`, `condition_column_missing`, `condition_cell_missing`, `one_condition`, "
+            "`too_many_conditions`, `content_column_missing`, `content_cell_missing`, `content_incomplete`, "
+            "`too_few_items_in_block`, `too_few_tasks_for_blocks`"
         }
     ),
 )

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from app.annotation.hits import gold_feedback, undo
+from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit_or_none
+from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hits
+from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
 from app.campaigns import lifecycle, settings_edits
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
@@ -126,6 +129,21 @@ async def test_nobody_is_asked_about_an_item_and_its_copy_among_the_gold_items(e
     assert len(texts) == len({*texts}) == 12
 
 
+async def test_two_visits_of_a_person_that_draw_at_once_show_no_item_and_its_copy(engine):
+    campaign = await with_copies_of_items(engine, repeat_items=False, judgments_per_item=500)
+    cache = PosteriorCache()
+    for person in range(40):  # most of them draw no check, or one that fits
+        visits = [await create_annotator(engine, campaign, f"p{person}", assignment=name) for name in ("one", "two")]
+        requests = [NextHitRequest(AssignmentQuery(visit), NOW) for visit in visits]
+        async with borrow_autocommit_driver(engine) as connection:
+            outcomes = await find_or_lease_next_hits(connection, campaign.id, requests, cache=cache)
+        ids_by_hit = {
+            outcome.hit.id: outcome.hit.ids for outcome in outcomes if isinstance(outcome, NextHit) and outcome.hit
+        }
+        texts = [name.removesuffix(" (gold)") for ids in ids_by_hit.values() for name in ids]
+        assert len(texts) == len({*texts}) >= 4
+
+
 async def test_a_copy_that_is_added_to_a_running_campaign_is_never_shown_to_who_saw_the_item(engine):
     header = "id,text,check,expected,tolerance,copy_of\n"
     items = "".join(f"v{k},verb {k},,,,\n" for k in range(12))
@@ -161,6 +179,16 @@ async def test_an_item_comes_after_its_copy_only_once_all_others_came_if_items_a
     shown = [name for hit in await ids_shown_in_order(engine, campaign, most=3) for name in hit]
     texts = [name.removesuffix(" (gold)") for name in shown]
     assert len(texts) == len({*texts}) == 12
+
+
+async def test_a_hit_is_the_last_one_if_the_person_met_copies_of_all_items_left_also_when_it_is_shown_again(engine):
+    campaign = await with_copies_of_items(engine, repeat_items=False, judgments_per_item=1)
+    me, cache, are_last = await create_annotator(engine, campaign), PosteriorCache(), []
+    while (next_hit := await find_or_lease_next_hit(engine, me, cache=cache)).hit is not None:
+        again = await find_or_lease_next_hit(engine, me, cache=cache)
+        are_last.append([is_last_hit_as_far_as_known(cache, shown) for shown in (next_hit, again)])
+        await submit_scores(engine, me, next_hit.hit, scores=[42.0] * len(next_hit.hit.items))
+    assert are_last == [[False, False]] * (len(are_last) - 1) + [[True, True]]
 
 
 @pytest.mark.parametrize("items_per_hit", [1, 4])
