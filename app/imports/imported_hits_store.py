@@ -51,22 +51,32 @@ ARE_ANNOTATORS_AT_WORK = text(f"""
 # One batch at a time, so that two processes cannot both find the assignments of a file unknown.
 LOCK_RESPONSE_IMPORTS = text("SELECT pg_advisory_xact_lock(hashtext('campaign.results'), CAST(:campaign AS int))")
 
-SELECT_STORED_ANSWERS = """
-    SELECT given.worker, given.id, h.items AS shown, h.segment, h.not_applicable, r.items, r.values AS scores, r.extra
-    FROM unnest(CAST(CAST(:workers AS text) AS text[]), CAST(:ids AS text[])) AS given (worker, id)"""
+GIVEN_ANSWERS = "unnest(CAST(CAST(:workers AS text) AS text[]), CAST(:ids AS text[])) AS given (worker, id)"
+STORED_ANSWER_COLUMNS = """
+    given.worker, given.id, h.items AS shown, h.segment, h.not_applicable, r.items, r.values AS scores, r.extra"""
+SELECT_STORED_ANSWERS = f"SELECT {STORED_ANSWER_COLUMNS} FROM {GIVEN_ANSWERS}"
 JOIN_LAST_RESPONSE = """
     LEFT JOIN LATERAL (
         SELECT * FROM responses WHERE campaign_id = :campaign AND hit_id = h.id ORDER BY seq DESC LIMIT 1
     ) AS r ON true"""
 
 # For platforms whose assignment ids are unique. A returned assignment may have been taken by another annotator.
-# An answer without an annotator may be any annotator's.
-FIND_ANSWERS_BY_ASSIGNMENT = text(f"""{SELECT_STORED_ANSWERS}
-    JOIN assignments s ON s.campaign_id = :campaign AND s.external_id = given.id
-    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id AND a.platform = :platform
+# An answer without an annotator may be any annotator's. MATERIALIZED and LATERAL with OFFSET look each id up in
+# an index, whatever the statistics say: a plan that begins with the annotators reads all assignments of the campaign.
+FIND_ANSWERS_BY_ASSIGNMENT = text(f"""
+    WITH given AS MATERIALIZED (
+        SELECT given.worker, given.id, s.id AS assignment_id, s.annotator_id FROM {GIVEN_ANSWERS}
+        JOIN LATERAL (
+            SELECT * FROM assignments WHERE campaign_id = :campaign AND external_id = given.id OFFSET 0
+        ) AS s ON true
+    )
+    SELECT {STORED_ANSWER_COLUMNS} FROM given
+    JOIN LATERAL (
+        SELECT * FROM annotators WHERE campaign_id = :campaign AND id = given.annotator_id OFFSET 0
+    ) AS a ON a.platform = :platform
         AND (a.worker_id = given.worker OR starts_with(a.worker_id, '{ANONYMOUS_ID_PREFIX}')
              OR starts_with(given.worker, '{ANONYMOUS_ID_PREFIX}'))
-    LEFT JOIN hits h ON h.campaign_id = :campaign AND h.assignment_id = s.id {JOIN_LAST_RESPONSE}
+    LEFT JOIN hits h ON h.campaign_id = :campaign AND h.assignment_id = given.assignment_id {JOIN_LAST_RESPONSE}
 """)
 
 # For platforms where annotators share assignment ids. An export of the campaign itself has its annotators' pseudonyms
