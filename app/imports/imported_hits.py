@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.answer_details import NO_DETAILS, AnswerDetails
 from app.annotation.platforms.result_format import ResultRow
+from app.background.collection_pause import pause_garbage_collection
 from app.designs.answer import Answer
 from app.designs.campaign import Campaign
 from app.designs.design import Design
@@ -121,6 +122,7 @@ async def convert_rows_to_hits_or_refuse(
     return await asyncio.to_thread(build_imported_hits, result_rows, number_by_id, campaign, segments)
 
 
+@pause_garbage_collection()
 def build_imported_hits(
     result_rows: list[ResultRow], number_by_id: Mapping[str, int], campaign: Campaign, segments: ImportedSegments
 ) -> list[ImportedHit]:

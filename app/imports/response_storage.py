@@ -10,6 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.platform import Platform
+from app.background.collection_pause import pause_garbage_collection
 from app.background.progress_stream import ReportRowCount
 from app.database import tables
 from app.database.audit_log import log_change
@@ -102,7 +103,8 @@ class ResponseStorage:
                 await self.claim.hold_until_transaction_ends_or_raise(connection)
                 if is_first:
                     await self.note_begin_of_import(connection, hit_count=hit_count, is_stored_at_once=not hits)
-                stored_hits, counts, held_seconds = await self.store_batch(connection, batch)
+                with pause_garbage_collection():  # a batch makes many objects, and frees them at its end
+                    stored_hits, counts, held_seconds = await self.store_batch(connection, batch)
                 if not hits and (self.has_begun or not is_first):
                     await delete_unfinished_import(connection, self.campaign.id)
                 await report_changed_rows_at_commit(connection)
