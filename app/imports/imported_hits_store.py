@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeAlias
 
 from sqlalchemy import Row, text
@@ -333,12 +334,12 @@ async def store_responses_returning_judgment_counts(
         for criterion, locked in zip(campaign.criteria, locked_posteriors, strict=True)
     ]
     storing = insert_text_lines_by_copy(connection, tables.responses, lines, *RESPONSE_COPY_COLUMNS)
-    learning = apply_counting_answers(runners, campaign, answers.by_criterion, excluded_annotators)
+    learn = partial(apply_counting_answers, runners, campaign, answers.by_criterion, excluded_annotators)
     if all(runner.needs_only_posteriors for runner in runners):
-        await wait_for_both(storing, learning)
+        await wait_for_both(storing, learn())
     else:  # both use the connection
         await storing
-        await learning
+        await learn()
     judgments, *_ = [await store_posteriors_and_count_by_item(runner) for runner in runners]
     if answers.unjudged_items:
         await unjudged.recount_and_store_unjudged_of_items(

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
 from app.database.bulk import array_text_of_texts
+from app.database.session import sql_and_parameter_names_of_statement
 from app.errors import Conflict
 from app.imports.imported_hits import IDS_PER_LOOKUP
 from app.imports.imported_hits_store import FIND_ANSWERS_BY_ASSIGNMENT
@@ -72,13 +72,13 @@ async def test_a_lookup_reads_the_assignments_and_annotators_that_it_asks_for_an
     await execute_sql(engine, GROW_ASSIGNMENTS)
     asked_ids = [*ids[:25], *(f"B{k}" for k in range(IDS_PER_LOOKUP - 25))]
     asked = {"workers": array_text_of_texts(["W1"] * IDS_PER_LOOKUP), "ids": asked_ids}
-    compiled = FIND_ANSWERS_BY_ASSIGNMENT.compile(dialect=dialect())
+    sql, names = sql_and_parameter_names_of_statement(FIND_ANSWERS_BY_ASSIGNMENT)
     values = asked | {"campaign": campaign.id, "platform": "mturk"}
-    arguments = [values[name] for name in compiled.positiontup]
+    arguments = [values[name] for name in names]
     async with engine.connect() as connection:
         driver = (await connection.get_raw_connection()).driver_connection
-        ((plan,),) = await driver.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) {compiled}", *arguments)
-        found = await driver.fetch(str(compiled), *arguments)
+        ((plan,),) = await driver.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", *arguments)
+        found = await driver.fetch(sql, *arguments)
     assert [row["id"] for row in found] == ["A1"]
     assert sum(rows_of_relation(plan[0]["Plan"], "assignments")) < 50  # averages are rounded
     assert sum(rows_of_relation(plan[0]["Plan"], "annotators")) < 50
