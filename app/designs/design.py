@@ -281,6 +281,22 @@ class Design(InputModel, ABC):
         value_of = dict(zip(positions, combined, strict=True))
         return [value_of.get(item, math.nan) for item in items]
 
+    def stored_values_of_whole_hit_or_none(self, values: Sequence[float | None]) -> list[float] | None:
+        """Return the values of all items of a HIT as they are stored; None if one is missing, invalid or impossible.
+
+        This is `checked_values_in_item_order_or_refuse` for many HITs: several times faster, and without reasons.
+        """
+        stored_values: list[float] = []
+        for value in values:
+            stored_value = None if value is None else self.stored_value_or_none(value)
+            if stored_value is None:
+                return None
+            stored_values.append(stored_value)
+        try:
+            return self.possible_hit_values_or_refuse(stored_values)
+        except Invalid:
+            return None
+
     def possible_hit_values_or_refuse(self, values: list[float]) -> list[float]:
         """Return the values of one HIT as they are stored. Raises `Invalid` (`answer_impossible`) if they exclude each
         other.

@@ -22,7 +22,7 @@ def remarks_by_subject(hit: ImportedHit) -> dict[str, Remark]:
 
 def count_comments_and_flags(hit: ImportedHit) -> int:
     """Return how many are stored: none if the HIT has no score, and so no response."""
-    if not hit.scored_items:
+    if not (hit.answer_details and hit.has_response):
         return 0
     return sum(bool(remark.comment) + (remark.flag is not None) for remark in remarks_by_subject(hit).values())
 

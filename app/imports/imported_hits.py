@@ -5,15 +5,15 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.answer_details import NO_DETAILS, AnswerDetails
 from app.annotation.platforms.result_format import ResultRow
+from app.background.collection_pause import pause_garbage_collection
 from app.designs.answer import Answer
 from app.designs.campaign import Campaign
 from app.designs.design import Design
@@ -30,8 +30,7 @@ IDS_PER_LOOKUP = 5_000
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedHit:
+class ImportedHit(NamedTuple):
     """A HIT that was answered elsewhere, with the numbers of its items in this campaign.
 
     Attributes:
@@ -68,6 +67,11 @@ class ImportedHit:
     answer_details: tuple[tuple[AnswerDetails, ...], ...] = ()
 
     @property
+    def has_response(self) -> bool:
+        """Return whether an item has a score or a reason for none, so that a response is stored."""
+        return self.item_scores.count(None) < len(self.item_scores)
+
+    @property
     def scored_items(self) -> list[int]:
         """Return the items of its response."""
         if None not in self.item_scores:
@@ -77,10 +81,13 @@ class ImportedHit:
     @property
     def all_scores(self) -> list[float]:
         """Return the scores by one criterion after another."""
+        if not self.other_criteria_scores:
+            return self.scores_by_criterion(0)
         return [mark for marks in (self.item_scores, *self.other_criteria_scores) for mark in marks if mark is not None]
 
     def scores_by_criterion(self, criterion_number: int) -> list[float]:
-        return [mark for mark in (self.item_scores, *self.other_criteria_scores)[criterion_number] if mark is not None]
+        marks = self.other_criteria_scores[criterion_number - 1] if criterion_number else self.item_scores
+        return [mark for mark in marks if mark is not None]
 
     @property
     def unscored_items(self) -> list[int]:
@@ -115,6 +122,7 @@ async def convert_rows_to_hits_or_refuse(
     return await asyncio.to_thread(build_imported_hits, result_rows, number_by_id, campaign, segments)
 
 
+@pause_garbage_collection()
 def build_imported_hits(
     result_rows: list[ResultRow], number_by_id: Mapping[str, int], campaign: Campaign, segments: ImportedSegments
 ) -> list[ImportedHit]:
@@ -156,8 +164,7 @@ def merge_hit_of_all_criteria(
     Equal outputs were shown once if they have equal scores by each criterion.
     """
     parts = first_criterion_hit, *others
-    return replace(
-        first_criterion_hit,
+    return first_criterion_hit._replace(
         asked_criteria=asked_criteria,
         other_criteria_scores=tuple(other.item_scores for other in others),
         answer_details=tuple(
@@ -187,14 +194,14 @@ def remove_apostrophes_from_unknown_ids_or_refuse(
     Raises `Invalid` (`item_repeated`).
     """
     for position, row in enumerate(result_rows):
-        if all(external_id in number_by_id for external_id in row.items):
+        if all(map(number_by_id.__contains__, row.items)):
             continue
         items = tuple(name if name in number_by_id else unprotect_spreadsheet_cell(name) for name in row.items)
         if len(set(items)) < len(items):
             raise_upload_refusal_at_line(
                 "item_repeated", row.line, "an item appears twice in this task, with and without an apostrophe."
             )
-        result_rows[position] = replace(row, items=items)
+        result_rows[position] = row._replace(items=items)
 
 
 def build_hits_from_rows_of_criterion_or_refuse(
@@ -228,16 +235,10 @@ def build_imported_hit_of_criterion_or_refuse(
     *,
     keeps_unjudged: bool,
 ) -> ImportedHit:
-    for position, external_id in enumerate(result_row.items):
-        if external_id not in number_by_id:
-            item_name = shorten_echo(external_id)
-            raise_upload_refusal_at_line(
-                "item_unknown",
-                result_row.line_number_of_item_at(position),
-                f"the campaign has no item “{item_name}”.",
-                item=item_name,
-            )
-    shown_items = tuple(number_by_id[external_id] for external_id in result_row.items)
+    try:
+        shown_items = tuple(map(number_by_id.__getitem__, result_row.items))
+    except KeyError as unknown:
+        refuse_unknown_item(result_row, unknown.args[0])
     reason_by_unjudged_item = unjudged_reason_or_empty_by_item(result_row, shown_items) if keeps_unjudged else {}
     segment, shown_as = segments.segment_and_first_equal_item_of_each(result_row, shown_items)
     return ImportedHit(
@@ -256,6 +257,16 @@ def build_imported_hit_of_criterion_or_refuse(
         blocks=result_row.blocks,
         condition_list=result_row.condition_list,
         answer_details=(result_row.answer_details,) if result_row.answer_details else (),
+    )
+
+
+def refuse_unknown_item(result_row: ResultRow, external_id: str) -> NoReturn:
+    item_name = shorten_echo(external_id)
+    raise_upload_refusal_at_line(
+        "item_unknown",
+        result_row.line_number_of_item_at(result_row.items.index(external_id)),
+        f"the campaign has no item “{item_name}”.",
+        item=item_name,
     )
 
 
@@ -293,6 +304,13 @@ def possible_scores_of_hit_or_refuse(
     `answer_impossible`, and other refusals of the design.
     """
     refuse_hit_without_always_shown_items(design, result_row)
+    if (
+        shown_as is None
+        and not reason_by_unjudged_item
+        and design.fewest_items <= len(shown_items) <= design.items_per_hit[-1]
+        and (stored_values := design.stored_values_of_whole_hit_or_none(result_row.scores)) is not None
+    ):
+        return tuple(stored_values)  # for any other HIT, the rest of this function finds the reason
     score_by_item = dict(zip(shown_items, result_row.scores, strict=True))
     items_shown_once = items_of_hit_with_distinct_outputs(shown_items, shown_as)
     given_scores = {

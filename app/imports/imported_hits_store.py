@@ -1,12 +1,13 @@
 """Storage of HITs that were answered elsewhere: recognise stored ones, add new ones, and update the posteriors."""
 
 import asyncio
-import json
 import math
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -16,46 +17,33 @@ from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX
 from app.database import tables
 from app.database.bulk import (
-    NULL_IN_COPY,
-    format_array_for_copy,
-    format_copy_cell,
+    array_text_of_texts,
     insert_text_lines_by_copy,
     reserve_next_ids_of_column,
     reserve_next_record_numbers,
+    wait_for_both,
 )
+from app.database.session import driver_of
 from app.designs.campaign import Campaign
-from app.designs.criteria import CRITERIA_ORDER_KEY
-from app.designs.remarks import stored_remarks_or_empty
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import Conflict, shorten_echo
-from app.imports.imported_details import remarks_by_subject, telemetry_json_or_none
 from app.imports.imported_hits import ImportedHit, batches_for_lookup
+from app.imports.stored_hit_lines import (
+    ASSIGNMENT_COPY_COLUMNS,
+    HIT_COPY_COLUMNS,
+    RESPONSE_COPY_COLUMNS,
+    StoredImportedHit,
+    assignment_lines_for_copy,
+    hit_lines_for_copy,
+    response_lines_without_number,
+    unjudged_reason_by_item_number_text,
+)
 from app.privacy.erasure_list import load_person_hashes, person_hash
 from app.privacy.retention import refuse_import_without_identifiers
 from app.record import responses, unjudged
-from app.record.bulk_update import LockedPosteriors, apply_answers_and_count_by_item
+from app.record.bulk_update import LockedPosteriors, apply_answers, store_posteriors_and_count_by_item
+from app.record.law_runner import LawRunner
 from app.record.responses import Response
-from app.selection.condition_squares import BLOCKS_KEY, LIST_KEY, SQUARE_PLACE_KEY
-
-ASSIGNMENT_COPY_COLUMNS = ("campaign_id", "id", "annotator_id", "external_id", "arrival", "arrived_at", "completed_at")
-HIT_COPY_COLUMNS = (
-    *("id", "campaign_id", "annotator_id", "assignment_id", "items", "not_applicable", "segment", "shown_as"),
-    *("issued_at", "expires_at", "closed_at"),
-)
-RESPONSE_COPY_COLUMNS = (
-    *("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "values", "segment", "received_at"),
-    *("extra", "telemetry"),
-)
-
-
-class StoredImportedHit(NamedTuple):
-    """A HIT that was stored as closed, with its id and those of its annotator and its assignment."""
-
-    imported: ImportedHit
-    hit_id: int
-    annotator_id: int
-    assignment_id: int
-
 
 ARE_ANNOTATORS_AT_WORK = text(f"""
     SELECT EXISTS (SELECT FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX})
@@ -64,22 +52,32 @@ ARE_ANNOTATORS_AT_WORK = text(f"""
 # One batch at a time, so that two processes cannot both find the assignments of a file unknown.
 LOCK_RESPONSE_IMPORTS = text("SELECT pg_advisory_xact_lock(hashtext('campaign.results'), CAST(:campaign AS int))")
 
-SELECT_STORED_ANSWERS = """
-    SELECT given.worker, given.id, h.items AS shown, h.segment, h.not_applicable, r.items, r.values AS scores, r.extra
-    FROM unnest(CAST(:workers AS text[]), CAST(:ids AS text[])) AS given (worker, id)"""
+GIVEN_ANSWERS = "unnest(CAST(CAST(:workers AS text) AS text[]), CAST(:ids AS text[])) AS given (worker, id)"
+STORED_ANSWER_COLUMNS = """
+    given.worker, given.id, h.items AS shown, h.segment, h.not_applicable, r.items, r.values AS scores, r.extra"""
+SELECT_STORED_ANSWERS = f"SELECT {STORED_ANSWER_COLUMNS} FROM {GIVEN_ANSWERS}"
 JOIN_LAST_RESPONSE = """
     LEFT JOIN LATERAL (
         SELECT * FROM responses WHERE campaign_id = :campaign AND hit_id = h.id ORDER BY seq DESC LIMIT 1
     ) AS r ON true"""
 
 # For platforms whose assignment ids are unique. A returned assignment may have been taken by another annotator.
-# An answer without an annotator may be any annotator's.
-FIND_ANSWERS_BY_ASSIGNMENT = text(f"""{SELECT_STORED_ANSWERS}
-    JOIN assignments s ON s.campaign_id = :campaign AND s.external_id = given.id
-    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id AND a.platform = :platform
+# An answer without an annotator may be any annotator's. MATERIALIZED and LATERAL with OFFSET look each id up in
+# an index, whatever the statistics say: a plan that begins with the annotators reads all assignments of the campaign.
+FIND_ANSWERS_BY_ASSIGNMENT = text(f"""
+    WITH given AS MATERIALIZED (
+        SELECT given.worker, given.id, s.id AS assignment_id, s.annotator_id FROM {GIVEN_ANSWERS}
+        JOIN LATERAL (
+            SELECT * FROM assignments WHERE campaign_id = :campaign AND external_id = given.id OFFSET 0
+        ) AS s ON true
+    )
+    SELECT {STORED_ANSWER_COLUMNS} FROM given
+    JOIN LATERAL (
+        SELECT * FROM annotators WHERE campaign_id = :campaign AND id = given.annotator_id OFFSET 0
+    ) AS a ON a.platform = :platform
         AND (a.worker_id = given.worker OR starts_with(a.worker_id, '{ANONYMOUS_ID_PREFIX}')
              OR starts_with(given.worker, '{ANONYMOUS_ID_PREFIX}'))
-    LEFT JOIN hits h ON h.campaign_id = :campaign AND h.assignment_id = s.id {JOIN_LAST_RESPONSE}
+    LEFT JOIN hits h ON h.campaign_id = :campaign AND h.assignment_id = given.assignment_id {JOIN_LAST_RESPONSE}
 """)
 
 # For platforms where annotators share assignment ids. An export of the campaign itself has its annotators' pseudonyms
@@ -113,6 +111,22 @@ FIND_IMPORTED_ANNOTATORS = text("""
 """)
 
 
+@dataclass(frozen=True)
+class ImportedAnswers:
+    """Answers to stored HITs, before they are stored and numbered.
+
+    Attributes:
+        by_criterion: The responses by each criterion.
+        lines: The rows of the responses, in the same order.
+        unjudged_items: Items that an annotator could not judge.
+
+    """
+
+    by_criterion: list[list[Response]]
+    lines: list[str]
+    unjudged_items: set[int]
+
+
 ImportedAnswerKey: TypeAlias = tuple[str, str]
 """Key of an imported answer: the ids of its annotator and its assignment."""
 
@@ -128,8 +142,12 @@ async def load_stored_rows_by_answer_key(
     stored_rows_by_key: dict[ImportedAnswerKey, list[Row[Any]]] = {}
     statement = FIND_ANSWERS_BY_ANNOTATOR if platform.shares_assignment_ids else FIND_ANSWERS_BY_ASSIGNMENT
     for batch in batches_for_lookup(hits):
-        workers, ids = zip(*(imported_answer_key(hit) for hit in batch), strict=True)
-        parameters = {"campaign": campaign.id, "platform": platform.name, "workers": list(workers), "ids": list(ids)}
+        parameters = {
+            "campaign": campaign.id,
+            "platform": platform.name,
+            "workers": array_text_of_texts([hit.worker_id for hit in batch]),
+            "ids": [hit.assignment_id for hit in batch],
+        }
         for row in await connection.execute(statement, parameters):
             stored_rows_by_key.setdefault((row.worker, row.id), []).append(row)
     return stored_rows_by_key
@@ -140,6 +158,14 @@ async def load_hits_without_stored_answer(
 ) -> list[ImportedHit]:
     """Return the HITs that are not stored yet, whatever the answers of the others."""
     stored_rows_by_key = await load_stored_rows_by_answer_key(connection, campaign, platform, hits)
+    return hits_without_stored_row(hits, stored_rows_by_key)
+
+
+def hits_without_stored_row(
+    hits: Sequence[ImportedHit], stored_rows_by_key: Mapping[ImportedAnswerKey, Sequence[Row[Any]]]
+) -> list[ImportedHit]:
+    if not stored_rows_by_key:
+        return list(hits)
     return [hit for hit in hits if imported_answer_key(hit) not in stored_rows_by_key]
 
 
@@ -175,7 +201,7 @@ def hits_without_stored_row_or_refuse(
     campaign_name: str,
 ) -> list[ImportedHit]:
     """Return the HITs without a stored answer. Raises `Conflict` (`assignment_known`) if a stored answer differs."""
-    for hit in hits:
+    for hit in hits if stored_rows_by_key else ():
         stored_rows = stored_rows_by_key.get(imported_answer_key(hit), ())
         if any(not is_equal_to_stored_answer(hit, row) for row in stored_rows):
             difference = (
@@ -189,7 +215,7 @@ def hits_without_stored_row_or_refuse(
                 code="assignment_known",
                 line=hit.line,
             )
-    return [hit for hit in hits if imported_answer_key(hit) not in stored_rows_by_key]
+    return hits_without_stored_row(hits, stored_rows_by_key)
 
 
 def description_of_imported_answer(hit: ImportedHit, platform: Platform) -> str:
@@ -226,11 +252,6 @@ def scores_with_none_for_nan(scores: Sequence[float]) -> list[float | None]:
     return [None if math.isnan(score) else score for score in scores]
 
 
-def unjudged_reason_by_item_number_text(hit: ImportedHit) -> dict[str, str]:
-    """Return the reasons in the format of a response's `extra`."""
-    return {str(item): reason for item, reason in hit.unjudged}
-
-
 async def find_or_create_annotator_id_by_worker(
     connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
 ) -> dict[str, int]:
@@ -249,10 +270,11 @@ async def find_or_create_annotator_id_by_worker(
 
 async def store_closed_hits_and_return_new_ones(
     connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
-) -> list[StoredImportedHit]:
+) -> tuple[list[StoredImportedHit], ImportedAnswers]:
     """Store annotators, assignments and closed HITs, except those whose annotators answered in Easel meanwhile.
 
-    No annotator at work waits for these rows. Raises `Conflict` (`identifiers_erased`) if ids were erased meanwhile.
+    Returns these HITs and their answers. No annotator at work waits for these rows. Raises `Conflict`
+    (`identifiers_erased`) if ids were erased meanwhile.
     """
     await connection.execute(LOCK_RESPONSE_IMPORTS, {"campaign": campaign.id})
     hits = await load_hits_without_stored_answer(connection, campaign, platform, hits)
@@ -267,100 +289,79 @@ async def store_closed_hits_and_return_new_ones(
         StoredImportedHit(hit, hit_id, annotator_id_by_worker[hit.worker_id], assignment_id)
         for hit, assignment_id, hit_id in zip(hits, *reserved_ids, strict=True)
     ]
-    assignment_lines, hit_lines = await asyncio.to_thread(
-        assignment_and_hit_lines_for_copy, campaign.id, stored_hits, now
+    # While PostgreSQL stores rows, a thread makes those that follow.
+    assignment_lines = await asyncio.to_thread(assignment_lines_for_copy, campaign.id, stored_hits, now)
+    _, hit_lines = await wait_for_both(
+        insert_text_lines_by_copy(connection, tables.assignments, assignment_lines, *ASSIGNMENT_COPY_COLUMNS),
+        asyncio.to_thread(hit_lines_for_copy, campaign.id, stored_hits, now),
     )
-    await insert_text_lines_by_copy(connection, tables.assignments, assignment_lines, *ASSIGNMENT_COPY_COLUMNS)
-    await insert_text_lines_by_copy(connection, tables.hits, hit_lines, *HIT_COPY_COLUMNS)
-    return stored_hits
+    _, answers = await wait_for_both(
+        insert_text_lines_by_copy(connection, tables.hits, hit_lines, *HIT_COPY_COLUMNS),
+        asyncio.to_thread(unnumbered_answers_of_hits, campaign, stored_hits, now),
+    )
+    return stored_hits, answers
 
 
-def assignment_and_hit_lines_for_copy(
-    campaign_id: int, stored_hits: Sequence[StoredImportedHit], now: datetime
-) -> tuple[list[str], list[str]]:
-    """Return the rows of the HITs' assignments and of the HITs, closed when they were submitted."""
-    assignment_lines, hit_lines, import_time = [], [], now.isoformat()
-    for hit, hit_id, annotator_id, assignment_id in stored_hits:
-        end = hit.submitted_at.isoformat() if hit.submitted_at else import_time
-        start = hit.accepted_at.isoformat() if hit.accepted_at else end
-        external_id, details = format_copy_cell(hit.assignment_id), format_copy_cell(json.dumps(hit.details))
-        assignment_lines.append(
-            f"{campaign_id}\t{assignment_id}\t{annotator_id}\t{external_id}\t{details}\t{start}\t{end}\n"
-        )
-        items, unscored = format_array_for_copy(hit.shown_items), format_array_for_copy(hit.unscored_items or None)
-        segment, shown_as = NULL_IN_COPY if hit.segment is None else hit.segment, format_array_for_copy(hit.shown_as)
-        hit_lines.append(
-            f"{hit_id}\t{campaign_id}\t{annotator_id}\t{assignment_id}\t{items}\t{unscored}\t{segment}\t{shown_as}"
-            f"\t{start}\t{end}\t{end}\n"
-        )
-    return assignment_lines, hit_lines
+def unnumbered_answers_of_hits(
+    campaign: Campaign, stored_hits: Sequence[StoredImportedHit], now: datetime
+) -> ImportedAnswers:
+    """Return the answers of the HITs that have a response; they are numbered when the posteriors are locked."""
+    answered_hits = [stored for stored in stored_hits if stored.imported.has_response]
+    return ImportedAnswers(
+        [unnumbered_responses_of_criterion(answered_hits, criterion.number) for criterion in campaign.criteria],
+        response_lines_without_number(campaign.id, answered_hits, now),
+        {item for stored in answered_hits for item, _ in stored.imported.unjudged},
+    )
 
 
 async def store_responses_returning_judgment_counts(
     connection: AsyncConnection,
     campaign: Campaign,
-    stored_hits: Sequence[StoredImportedHit],
-    answers_by_criterion: Sequence[Sequence[Response]],
+    answers: ImportedAnswers,
     locked_posteriors: Sequence[LockedPosteriors],
-    *,
-    now: datetime,
 ) -> dict[int, int]:
-    """Store responses to closed HITs with scores and update the posteriors; return the judgments of the HITs' items.
+    """Store responses to closed HITs and update the posteriors; return the judgments of the HITs' items.
 
-    Each criterion has its answers in `answers_by_criterion` and its locked posteriors in `locked_posteriors`. Responses
-    are numbered under the locks, so `seq` is the order of the updates.
+    Each criterion has its locked posteriors in `locked_posteriors`. Responses are numbered under the locks, so `seq` is
+    the order of the updates.
     """
     excluded_annotators = await responses.load_excluded_annotator_ids(connection, campaign.id)
-    counting_answers = [
-        [answer for answer in answers if answer.annotator not in excluded_annotators]
-        for answers in answers_by_criterion
+    seqs = await reserve_next_record_numbers(connection, len(answers.lines))
+    lines = [f"{seq}\t{line}" for seq, line in zip(seqs, answers.lines, strict=True)]
+    driver = await driver_of(connection)
+    runners = [
+        LawRunner(driver, locked.revision, criterion.law, locked.posteriors)
+        for criterion, locked in zip(campaign.criteria, locked_posteriors, strict=True)
     ]
-    judgments, *_ = [
-        await apply_answers_and_count_by_item(connection, criterion, answers, locked)
-        for criterion, answers, locked in zip(campaign.criteria, counting_answers, locked_posteriors, strict=True)
-    ]
-    seqs = await reserve_next_record_numbers(connection, len(stored_hits))
-    lines = await asyncio.to_thread(response_lines_for_copy, campaign.id, seqs, stored_hits, now)
-    await insert_text_lines_by_copy(connection, tables.responses, lines, *RESPONSE_COPY_COLUMNS)
-    if items := {item for stored in stored_hits for item, _ in stored.imported.unjudged}:
+    storing = insert_text_lines_by_copy(connection, tables.responses, lines, *RESPONSE_COPY_COLUMNS)
+    learn = partial(apply_counting_answers, runners, campaign, answers.by_criterion, excluded_annotators)
+    if all(runner.needs_only_posteriors for runner in runners):
+        await wait_for_both(storing, learn())
+    else:  # both use the connection
+        await storing
+        await learn()
+    judgments, *_ = [await store_posteriors_and_count_by_item(runner) for runner in runners]
+    if answers.unjudged_items:
         await unjudged.recount_and_store_unjudged_of_items(
-            connection, locked_posteriors[0].revision, items=sorted(items)
+            connection, locked_posteriors[0].revision, items=sorted(answers.unjudged_items)
         )
     return judgments
 
 
-def response_lines_for_copy(
-    campaign_id: int, seqs: Sequence[int], stored_hits: Sequence[StoredImportedHit], now: datetime
-) -> list[str]:
-    """Return the rows of the responses to HITs, numbered by `seqs`."""
-    lines, import_time = [], now.isoformat()
-    for seq, (hit, hit_id, annotator_id, _) in zip(seqs, stored_hits, strict=True):
-        items, values = format_array_for_copy(hit.scored_items), format_array_for_copy(hit.all_scores)
-        segment = NULL_IN_COPY if hit.segment is None else hit.segment
-        received_at = hit.submitted_at.isoformat() if hit.submitted_at else import_time
-        extra = extra_json_of_imported_answer(hit)
-        extra_text = format_copy_cell(json.dumps(extra)) if extra else NULL_IN_COPY
-        telemetry = telemetry_json_or_none(hit)
-        telemetry_text = NULL_IN_COPY if telemetry is None else format_copy_cell(telemetry)
-        lines.append(
-            f"{seq}\t{campaign_id}\t{hit_id}\t{annotator_id}\timport\t{items}\t{values}\t{segment}"
-            f"\t{received_at}\t{extra_text}\t{telemetry_text}\n"
+async def apply_counting_answers(
+    runners: Sequence[LawRunner],
+    campaign: Campaign,
+    answers_by_criterion: Sequence[Sequence[Response]],
+    excluded_annotators: Collection[int],
+) -> None:
+    """Apply the answers of annotators who are not excluded, by each criterion."""
+    for runner, criterion, answers in zip(runners, campaign.criteria, answers_by_criterion, strict=True):
+        counting_answers = (
+            [answer for answer in answers if answer.annotator not in excluded_annotators]
+            if excluded_annotators
+            else answers
         )
-    return lines
-
-
-def extra_json_of_imported_answer(hit: ImportedHit) -> dict[str, Any]:
-    """Return `responses.extra` of an answer: remarks, what could not be judged, the order of criteria, the place in
-    blocks.
-    """
-    extra: dict[str, Any] = dict(stored_remarks_or_empty(remarks_by_subject(hit)))
-    if hit.unjudged:
-        extra[UNJUDGED_KEY] = unjudged_reason_by_item_number_text(hit)
-    if hit.asked_criteria:
-        extra[CRITERIA_ORDER_KEY] = hit.asked_criteria
-    if hit.blocks or hit.condition_list:
-        extra[SQUARE_PLACE_KEY] = {BLOCKS_KEY: hit.blocks, LIST_KEY: hit.condition_list}
-    return extra
+        await apply_answers(runner, criterion, counting_answers)
 
 
 def unnumbered_responses_of_criterion(

@@ -10,6 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.platform import Platform
+from app.background.collection_pause import pause_garbage_collection
 from app.background.progress_stream import ReportRowCount
 from app.database import tables
 from app.database.audit_log import log_change
@@ -21,12 +22,11 @@ from app.errors import Conflict
 from app.imports.imported_hits import ImportedHit
 from app.imports.imported_hits_store import (
     ARE_ANNOTATORS_AT_WORK,
-    StoredImportedHit,
     store_closed_hits_and_return_new_ones,
     store_responses_returning_judgment_counts,
-    unnumbered_responses_of_criterion,
 )
 from app.imports.response_receipt import ResponseImportReceipt
+from app.imports.stored_hit_lines import StoredImportedHit
 from app.imports.unfinished_imports import AnswerFile, delete_unfinished_import, store_unfinished_import
 from app.privacy.erasures import reopen_erasures_since
 from app.record.bulk_update import lock_and_load_posteriors_by_criterion, take_shared_lock_to_store_answers
@@ -67,9 +67,10 @@ class ResponseStorage:
         stored_count, judgments_by_item = 0, dict[int, int]()
         async for batch, counts in self.store_hits_yielding_each_batch(hits):
             stored_count += len(batch)
-            receipt.responses += sum(bool(hit.scored_items) for hit in batch)
-            receipt.not_applicable += sum(len(hit.unscored_items) + len(hit.unjudged) for hit in batch)
-            receipt.without_score += sum(not hit.scored_items for hit in batch)
+            response_count = sum(hit.has_response for hit in batch)
+            receipt.responses += response_count
+            receipt.not_applicable += sum(hit.item_scores.count(None) + len(hit.unjudged) for hit in batch)
+            receipt.without_score += len(batch) - response_count
             receipt.without_worker += sum(hit.is_anonymous for hit in batch)
             judgments_by_item |= counts
             progress(stored_count)
@@ -102,7 +103,8 @@ class ResponseStorage:
                 await self.claim.hold_until_transaction_ends_or_raise(connection)
                 if is_first:
                     await self.note_begin_of_import(connection, hit_count=hit_count, is_stored_at_once=not hits)
-                stored_hits, counts, held_seconds = await self.store_batch(connection, batch)
+                with pause_garbage_collection():  # a batch makes many objects, and frees them at its end
+                    stored_hits, counts, held_seconds = await self.store_batch(connection, batch)
                 if not hits and (self.has_begun or not is_first):
                     await delete_unfinished_import(connection, self.campaign.id)
                 await report_changed_rows_at_commit(connection)
@@ -151,19 +153,14 @@ class ResponseStorage:
         campaign, now = self.campaign, self.answer_file.started_at
         await take_shared_lock_to_store_answers(connection, campaign)
         await self.refuse_if_campaign_became_draft(connection)
-        stored_hits = await store_closed_hits_and_return_new_ones(connection, campaign, self.platform, batch, now=now)
-        scored_hits = [stored for stored in stored_hits if stored.imported.scored_items]
-        answers_by_criterion = [
-            await asyncio.to_thread(unnumbered_responses_of_criterion, scored_hits, criterion.number)
-            for criterion in campaign.criteria
-        ]
-        locked_posteriors = await lock_and_load_posteriors_by_criterion(connection, campaign, answers_by_criterion[0])
+        stored_hits, answers = await store_closed_hits_and_return_new_ones(
+            connection, campaign, self.platform, batch, now=now
+        )
+        locked_posteriors = await lock_and_load_posteriors_by_criterion(connection, campaign, answers.by_criterion[0])
         start_time = time.monotonic()  # excludes the wait for locks, which is no reason to store fewer
         counts = (
-            await store_responses_returning_judgment_counts(
-                connection, campaign, scored_hits, answers_by_criterion, locked_posteriors, now=now
-            )
-            if scored_hits
+            await store_responses_returning_judgment_counts(connection, campaign, answers, locked_posteriors)
+            if answers.lines
             else {}
         )
         return stored_hits, counts, time.monotonic() - start_time

@@ -21,6 +21,7 @@ from app.annotation.platforms.answer_files import read_platform_rows_and_notes
 from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultRow
+from app.background.collection_pause import pause_garbage_collection
 from app.background.progress_stream import ReportRowCount
 from app.database.alerts import store_alert_unless_known
 from app.database.exclusive_work import WorkClaim, hold_work_during_block
@@ -108,6 +109,7 @@ class ReadAnswerFile:
     notes: ReadingNotes
 
 
+@pause_garbage_collection()
 def read_answer_file_or_refuse(
     file: BinaryIO, name: str, campaign: Campaign, *, now: datetime, max_mb: int, options: ReadingOptions
 ) -> ReadAnswerFile:

@@ -1,7 +1,6 @@
 """Rows of answers given elsewhere: items that are named by their text, and HITs with a row for each criterion."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Row, text
@@ -49,11 +48,10 @@ def replace_texts_in_rows_by_item_ids_or_refuse(
     """Replace the items' texts in the rows by their ids. Raises `Invalid` (`item_ambiguous`)."""
     for position, row in enumerate(result_rows):
         if not item_by_text.keys().isdisjoint(row.items):
-            result_rows[position] = replace(
-                row,
+            result_rows[position] = row._replace(
                 items=tuple(
                     item_id_of_text_or_unchanged_refusing_ambiguous(row, k, item_by_text) for k in range(len(row.items))
-                ),
+                )
             )
 
 
@@ -125,8 +123,7 @@ def row_in_item_order_of_or_refuse(first_row: ResultRow, row: ResultRow) -> Resu
         )
     blocks = tuple(row.blocks[k] for k in order) if row.blocks else ()
     details = tuple(row.answer_details[k] for k in order) if row.answer_details else ()
-    return replace(
-        row,
+    return row._replace(
         items=first_row.items,
         scores=scores,
         lines=lines,

@@ -1,5 +1,6 @@
 """Apply many answers to stored posteriors at once: lock them, read them, apply the law, store them."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from app.record.law_storage import Revision
 from app.record.posterior_storage import UPDATE_POSTERIORS_SQL
 from app.record.responses import Response
 
+MIN_ANSWERS_IN_THREAD = 100  # fewer take less time than to start a thread
 FIND_REVISION = text("SELECT revision FROM campaigns WHERE id = :campaign")
 
 LOCK_ITEM_POSTERIORS = text("""
@@ -94,12 +96,25 @@ async def apply_answers_and_count_by_item(
     """
     if not answers:
         return {}
-    driver = await driver_of(connection)
-    runner = LawRunner(driver, locked.revision, criterion.law, locked.posteriors)
-    await runner.apply_hits(convert_judging_responses_to_hits_of_law(criterion, answers), criterion.law_parameters)
+    runner = LawRunner(await driver_of(connection), locked.revision, criterion.law, locked.posteriors)
+    await apply_answers(runner, criterion, answers)
+    return await store_posteriors_and_count_by_item(runner)
+
+
+async def apply_answers(runner: LawRunner, criterion: Criterion[Campaign], answers: Sequence[Response]) -> None:
+    """Apply answers to posteriors in memory."""
+    if len(answers) < MIN_ANSWERS_IN_THREAD:
+        hits = convert_judging_responses_to_hits_of_law(criterion, answers)
+    else:
+        hits = await asyncio.to_thread(convert_judging_responses_to_hits_of_law, criterion, answers)
+    await runner.apply_hits(hits, criterion.law_parameters)
+
+
+async def store_posteriors_and_count_by_item(runner: LawRunner) -> dict[int, int]:
+    """Store what changed, and return the number of judgments that each item of the HITs has then, by item."""
     if not runner.changed_items:
         return {}
     parameters = await runner.store_law_state_and_return_posterior_parameters()
-    (counts,) = await fetch_rows(driver, UPDATE_POSTERIORS_RETURNING_ARRAYS, parameters, JudgmentCountArrays)
+    (counts,) = await fetch_rows(runner.driver, UPDATE_POSTERIORS_RETURNING_ARRAYS, parameters, JudgmentCountArrays)
     judgments_by_item = dict(zip(counts.numbers, counts.judgments, strict=True))
     return {item: judgments_by_item[item] for item in runner.judgment_counts}

@@ -60,9 +60,14 @@ class LawRunner:
         self.judgment_counts: Counter[int] = Counter()
         self.changed_items: set[int] = set()
 
+    @property
+    def needs_only_posteriors(self) -> bool:
+        """Return whether HITs are applied without the connection: posteriors are loaded, and the law keeps no more."""
+        return not self.law.layout
+
     async def apply_hits(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
         """Apply HITs in their order. Raises ValueError for an impossible HIT."""
-        if not self.law.layout and len(hits) > 1:  # such a law asks for posteriors only, which are loaded
+        if self.needs_only_posteriors and len(hits) > 1:
             await asyncio.to_thread(self.apply_hits_without_reading_state, hits, parameters)
             return
         for number, hit in enumerate(hits, start=1):
@@ -79,7 +84,12 @@ class LawRunner:
         items = list(dict.fromkeys(chain.from_iterable(hit.items for hit in hits)))
         place_by_item = {item: place for place, item in enumerate(items)}
         beliefs = self.law.initial_beliefs(self.read_posterior_columns(ReadPosteriors(items)), parameters)
-        beliefs.apply_hits([hit._replace(items=[place_by_item[item] for item in hit.items]) for hit in hits])
+        beliefs.apply_hits(
+            [
+                AnsweredHit(annotator, [place_by_item[item] for item in items], values)
+                for annotator, items, values in hits
+            ]
+        )
         self.posteriors |= zip(items, beliefs.state.T.tolist(), strict=True)
         self.changed_items.update(items)
 

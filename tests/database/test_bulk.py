@@ -15,6 +15,7 @@ from app.database.bulk import (
     insert_number_arrays_as_rows_by_copy,
     insert_text_lines_by_copy,
     iterate_prefetching_next,
+    wait_for_both,
 )
 from app.database.tables import items, posteriors
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
@@ -111,3 +112,32 @@ async def test_a_refused_file_leaves_nothing_although_the_next_rows_were_being_r
     with pytest.raises(Exception, match="Line 6002"):
         await import_items(engine, campaign, content)
     assert await fetch_rows(engine, "SELECT count(*) FROM items") == [(6,)]
+
+
+async def test_two_that_run_at_the_same_time_give_both_results():
+    met = asyncio.Barrier(2)
+
+    async def result_after_the_other_began(result: str) -> str:
+        await met.wait()
+        return result
+
+    results = await asyncio.wait_for(
+        wait_for_both(result_after_the_other_began("first"), result_after_the_other_began("second")), 10
+    )
+    assert results == ("first", "second")
+
+
+@pytest.mark.parametrize("failing_first", [True, False])
+async def test_if_one_of_two_fails_the_other_ends_before_the_failure_is_raised(failing_first):
+    ended = []
+
+    async def fail() -> None:
+        raise ValueError("failed")
+
+    async def work() -> None:
+        await asyncio.sleep(0.01)
+        ended.append(True)
+
+    with pytest.raises(ValueError, match="failed"):
+        await (wait_for_both(fail(), work()) if failing_first else wait_for_both(work(), fail()))
+    assert ended == [True]

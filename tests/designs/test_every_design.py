@@ -267,3 +267,24 @@ def test_a_label_names_its_class_also_if_it_is_a_number():
     with pytest.raises(Invalid) as refused:
         design.checked_values_in_item_order_or_refuse(Answer({4: "4", 9: 1.0}), [4, 9])
     assert refused.value.code == "class_unknown"
+
+
+def test_values_of_a_whole_hit_are_stored_as_those_of_an_answer_and_what_is_refused_there_is_none_here(design, items):
+    simulated = design.simulate_answer_values(spread(items))
+    low, high = design.value_range
+    for values in (
+        simulated,
+        simulated[::-1],
+        [low] * len(items),
+        [high + 1.0, *simulated[1:]],
+        [-0.0, *simulated[1:]],
+    ):
+        try:
+            expected = design.checked_values_in_item_order_or_refuse(
+                Answer(dict(zip(items, values, strict=True))), items
+            )
+        except Invalid:
+            expected = None
+        assert repr(design.stored_values_of_whole_hit_or_none(values)) == repr(expected)
+    for missing in (None, float("nan")):
+        assert design.stored_values_of_whole_hit_or_none([missing, *simulated[1:]]) is None

@@ -97,9 +97,14 @@ class ReadingNotes:
     choice_repeats: Counter[tuple[str, ...]] = field(default_factory=Counter)
     first_cells: dict[tuple[int, str], str] = field(default_factory=dict)
 
+    @property
+    def lacks_first_cells(self) -> bool:
+        """Return whether more of the first cells are kept for a preview."""
+        return len(self.first_cells) < MAX_FIRST_CELLS
+
     def remember_first_cell(self, line: int, item: str, cell: str) -> None:
         """Keep a cell with a value for a preview, if it is one of the first of the file."""
-        if len(self.first_cells) < MAX_FIRST_CELLS:
+        if self.lacks_first_cells:
             self.first_cells.setdefault((line, item), cell)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from app.annotation.platforms.answer_details import AnswerDetails
 from app.annotation.platforms.cell_reading import CellKind, CellReader
@@ -13,12 +13,11 @@ ANONYMOUS_ID_PREFIX = "file-"  # of the id of an annotator that a file does not 
 REQUIRED_RESULT_COLUMNS = ("hit", "annotator", "item", "value")  # the columns of Easel's own files
 
 
-@dataclass(frozen=True, slots=True)
-class ResultRow:
+class ResultRow(NamedTuple):
     """An answered HIT of a result file, by one criterion.
 
-    A file may have a million of these, and requests wait while the garbage collector visits them. So a row is one
-    object with slots, and its tuples of plain values are not tracked by the collector.
+    A file may have a million of these. A named tuple is made several times faster than a frozen dataclass, and its
+    tuples of plain values are not tracked by the garbage collector, for which requests wait.
 
     Attributes:
         line: First line of the HIT.

@@ -71,24 +71,32 @@ def read_mturk_results(
     item_columns = [
         ItemColumns(k, f"Input.id{k}", f"Answer.range{k}", f"Answer.na{k}") for k in range(1, item_count + 1)
     ]
+    anonymous_worker = f"{ANONYMOUS_ID_PREFIX}{digest}"
     score_by_digits: dict[str, float] = {}
     known_columns: set[str] = set()
-    lines: dict[str, dict[str, int]] = {}  # by assignment and worker: a returned assignment may go to another worker
+    # A returned assignment may go to another worker.
+    first_line_by_assignment: dict[str, int] = {}
+    line_by_assignment_and_worker: dict[tuple[str, str], int] = {}
     rows = []
     for record in upload.rows:
         if new_columns := record.values.keys() - known_columns:
             refuse_unknown_answer_columns(record.line if upload.format == "jsonl" else 1, new_columns, item_count)
             known_columns |= new_columns
         row = parse_mturk_row(record, item_columns, digest, value_reader, reader, score_by_digits=score_by_digits)
-        workers = lines.setdefault(row.assignment_id, {})
-        if workers and (row.anonymous or row.worker_id in workers or f"{ANONYMOUS_ID_PREFIX}{digest}" in workers):
-            earlier_line = workers.get(row.worker_id, min(workers.values()))
+        first_line = first_line_by_assignment.setdefault(row.assignment_id, row.line)
+        key = row.assignment_id, row.worker_id
+        if first_line != row.line and (
+            row.anonymous
+            or key in line_by_assignment_and_worker
+            or (row.assignment_id, anonymous_worker) in line_by_assignment_and_worker
+        ):
+            earlier_line = line_by_assignment_and_worker.get(key, first_line)
             raise_upload_refusal_at_line(
                 "assignment_twice",
                 row.line,
                 f"the assignment {shorten_echo(row.assignment_id)} was already on line {earlier_line}.",
             )
-        workers[row.worker_id] = row.line
+        line_by_assignment_and_worker[key] = row.line
         rows.append(row)
     if not rows:
         raise Invalid("This file has a header and no results. Nothing was imported.", code="file_empty")
@@ -150,35 +158,67 @@ def parse_mturk_row(
     }
     worker_id = mturk_id_or_empty_refusing_long(cells, "WorkerId", record.line)
     items = mturk_item_ids_or_refuse(record.line, [cells.get(columns.item, "") for columns in item_columns])
-    scores: dict[str, float | None] = {}
-    for item, columns in zip(items, item_columns, strict=True):
-        reader.notes.remember_first_cell(record.line, item, cells.get(columns.score, ""))
-        if cells.get(columns.mark) and is_marked_not_applicable(record.line, columns, cells):
-            scores[item] = None
-            continue
-        cell = cells.get(columns.score, "")
-        score = score_by_digits.get(cell)
-        if score is None:
-            score = parse_mturk_score_or_nan(record.line, columns.position, cell, value_reader, reader)
-            if cell.isascii() and cell.isdecimal():
-                score_by_digits[cell] = score
-        scores[item] = score
-    scores_by_item = {item: score for item, score in scores.items() if score is None or not math.isnan(score)}
-    if not scores_by_item:
-        raise_upload_refusal_at_line("scores_missing", record.line, "no item of this HIT has a score.")
-    reader.notes.missing += len(scores) - len(scores_by_item)
+    score_cells = [cells.get(columns.score, "") for columns in item_columns]
+    if reader.notes.lacks_first_cells:
+        for item, cell in zip(items, score_cells, strict=True):
+            reader.notes.remember_first_cell(record.line, item, cell)
+    scores: list[float | None] = [score_by_digits.get(cell) for cell in score_cells]
+    if None in scores or any(cells.get(columns.mark) for columns in item_columns):
+        items, scores = mturk_items_and_scores_or_refuse(
+            record.line,
+            cells,
+            items,
+            item_columns,
+            value_reader=value_reader,
+            reader=reader,
+            score_by_digits=score_by_digits,
+        )
     return ResultRow(
         line=record.line,
         worker_id=worker_id or f"{ANONYMOUS_ID_PREFIX}{digest}",
         assignment_id=mturk_id_or_empty_refusing_long(cells, "AssignmentId", record.line)
         or f"{ANONYMOUS_ID_PREFIX}{digest}-{record.line}",
-        items=tuple(scores_by_item),
-        scores=tuple(scores_by_item.values()),
+        items=items,
+        scores=tuple(scores),
         accepted_at=parse_past_mturk_time_or_none(record.line, "AcceptTime", cells, reader),
         submitted_at=parse_past_mturk_time_or_none(record.line, "SubmitTime", cells, reader),
-        details={name: cells[name] for name in STORED_MTURK_COLUMNS if cells.get(name)},
+        details={name: text for name in STORED_MTURK_COLUMNS if (text := cells.get(name))},
         anonymous=not worker_id,
     )
+
+
+def mturk_items_and_scores_or_refuse(
+    line: int,
+    cells: Mapping[str, str],
+    items: Sequence[str],
+    item_columns: Sequence[ItemColumns],
+    *,
+    value_reader: ValueReader,
+    reader: CellReader,
+    score_by_digits: dict[str, float],
+) -> tuple[tuple[str, ...], list[float | None]]:
+    """Return the items that have a score or are marked N/A, and their scores, None for those marked.
+
+    Parameters as in `parse_mturk_row`. Raises `Invalid` (`na_unknown`, `scores_missing`, `score_not_a_number`,
+    `score_out_of_range`).
+    """
+    scores: dict[str, float | None] = {}
+    for item, columns in zip(items, item_columns, strict=True):
+        if cells.get(columns.mark) and is_marked_not_applicable(line, columns, cells):
+            scores[item] = None
+            continue
+        cell = cells.get(columns.score, "")
+        score = score_by_digits.get(cell)
+        if score is None:
+            score = parse_mturk_score_or_nan(line, columns.position, cell, value_reader, reader)
+            if cell.isascii() and cell.isdecimal():
+                score_by_digits[cell] = score
+        scores[item] = score
+    scores_by_item = {item: score for item, score in scores.items() if score is None or not math.isnan(score)}
+    if not scores_by_item:
+        raise_upload_refusal_at_line("scores_missing", line, "no item of this HIT has a score.")
+    reader.notes.missing += len(scores) - len(scores_by_item)
+    return tuple(scores_by_item), [*scores_by_item.values()]
 
 
 def mturk_id_or_empty_refusing_long(cells: Mapping[str, str], column: str, line: int) -> str:
