@@ -4,7 +4,8 @@ Run `python -m benchmarks.coverage_under_rules [RUNS]`; the default is 20 runs.
 
 Simulated campaigns have 150 items, HITs of 5 and 30 annotators. They are measured after 2, 3, 5 and 10 judgments per
 item. Rules that release items decide after every third HIT which items their goal no longer needs. The truth is the
-expected answer of all annotators; for MLQE, the mean of the item's real scores.
+expected answer of all annotators; for MLQE and RankME, the mean of the item's real scores. RankME has the scores of all
+four arms of magnitude estimation, clipped at 100: 71 to 84 % of them are 100.
 
 Each table has a row for plain calibrated intervals and a row for shrunken intervals. Its columns are the share of
 intervals that contain the truth, for all items, for items with one or two judgments, and for the twelve items with the
@@ -36,7 +37,14 @@ from app.simulation.annotators import HabitAnnotators, Population, SimulatedAnno
 from app.simulation.campaign import SimulatedCampaign
 from benchmarks.annotator_aware import make_process_pool
 from benchmarks.forecasts import add_answers
-from benchmarks.goals import MLQE, draw_values_in_two_clusters, load_mlqe_scores, make_replayed_study
+from benchmarks.goals import (
+    MLQE,
+    RANKME,
+    draw_values_in_two_clusters,
+    load_mlqe_scores,
+    load_rankme_magnitudes,
+    make_replayed_study,
+)
 from benchmarks.stopping import GOAL_SETTINGS, expected_answers
 from benchmarks.unsaved_campaign import make_unsaved_campaign
 
@@ -52,6 +60,7 @@ ITEMS, ANNOTATORS, ITEMS_PER_HIT, BEST_ITEMS, LEADING_ITEMS, MAX_FEW_JUDGMENTS, 
 CHECKPOINTS = (2, 3, 5, 10)
 HITS_PER_ROUND = ITEMS // ITEMS_PER_HIT
 HITS_BETWEEN_RELEASES = 3
+FIRST_SEED = 7000  # the intervals were developed on other campaigns
 BIASED_POPULATION = Population(0.15, 0.3, 0.15, 0.4)
 
 SimulateStudy = Callable[[np.random.Generator], tuple[SimulatedAnnotators, Array]]
@@ -120,6 +129,7 @@ STUDIES_BY_NAME: dict[str, SimulateStudy] = {
         simulate_study_of_population, BIASED_POPULATION, partial(draw_beta_values, 1, 4)
     ),
     **{f"MLQE {languages}": partial(make_replayed_study, load_mlqe_scores(languages)) for languages in MLQE},
+    **{f"RankME {criterion}": partial(make_replayed_study, load_rankme_magnitudes(criterion)) for criterion in RANKME},
 }
 
 
@@ -247,9 +257,10 @@ def print_tables(runs: int, pool: ProcessPoolExecutor) -> None:
     """Print tables by rule over all data, and by judgments per item and by data over the rules that select by score."""
     print_headings(f"By rule, over all data; {runs} runs each")
     runs_by_selection: dict[Selection, dict[str, list[dict[str, list[IntervalFigures]]]]] = {}
+    seeds = range(FIRST_SEED, FIRST_SEED + runs)
     for selection in SELECTIONS:
         runs_by_selection[selection] = {
-            name: list(pool.map(partial(simulate_interval_figures, simulate_study, selection), range(runs)))
+            name: list(pool.map(partial(simulate_interval_figures, simulate_study, selection), seeds))
             for name, simulate_study in STUDIES_BY_NAME.items()
         }
         print_rows_by_interval(

@@ -48,7 +48,7 @@ class CalibratedEvidence:
 
     @cached_property
     def shrinkage(self) -> ItemShrinkage:
-        """Fit of the means and of the prior that shrinks them. The first access takes up to a tenth of a second."""
+        """Fit of the means and of the prior that shrinks them. The first access takes up to a seventh of a second."""
         return fit_item_shrinkage(self.tally)
 
     async def fit_shrinkage_in_thread(self) -> ItemShrinkage:

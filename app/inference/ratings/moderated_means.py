@@ -113,16 +113,12 @@ class ModeratedMeans:
         return float(coverage.mean()), float(np.median((high - low)[has_error] / (own_high - own_low)))
 
 
-def moderated_means_of_tally(
-    tally: Tally, scale: ScoreBounds | None = (0.0, 1.0), *, typical_judgments: float = 0.0
-) -> ModeratedMeans:
+def moderated_means_of_tally(tally: Tally, scale: ScoreBounds | None = (0.0, 1.0)) -> ModeratedMeans:
     """Compute (1) to (4) for all items; linear in their number.
 
     Args:
         tally: The judgments.
         scale: The range of scores; None for no bounds, and then (1) is the pooled variance.
-        typical_judgments: In (1), an item has so many more judgments, equal to the mean of all: where its own few are
-            extreme by chance, its variance is not.
 
     """
     n = tally.annotators
@@ -130,8 +126,8 @@ def moderated_means_of_tally(
     error = np.full(len(n), np.nan)
     if not squares.any():
         return ModeratedMeans(tally.mean, error, np.full(len(n), np.nan), scale, 0.0)
-    prior = prior_item_variances(tally, squares, freedom, scale, typical_judgments)
-    strength = _degrees_of_freedom_of_prior_variance(squares, freedom, prior)
+    prior = prior_item_variances(tally, squares, freedom, scale)
+    strength = degrees_of_freedom_of_prior_variance(squares, freedom, prior)
     all_freedom = strength + freedom
     judged = n > 0
     variance = (strength * prior + squares) / all_freedom
@@ -178,28 +174,34 @@ def sums_of_squares_within_items(tally: Tally) -> Array:
 
 
 def prior_item_variances(
-    tally: Tally,
-    squares: Array,
-    degrees_of_freedom: Integers,
-    scale: ScoreBounds | None,
-    typical_judgments: float = 0.0,
+    tally: Tally, squares: Array, degrees_of_freedom: Integers, scale: ScoreBounds | None
 ) -> Array:
     """Return (1), (N,), where some two annotators gave an item different scores.
 
-    `degrees_of_freedom` is (N,), n - 1, at least 0; `typical_judgments` is that of `moderated_means_of_tally`.
+    `degrees_of_freedom` is (N,), n - 1, at least 0.
     """
-    pooled = squares.sum() / degrees_of_freedom.sum()
     if scale is None:
-        return np.full(len(squares), pooled)
+        return np.full(len(squares), squares.sum() / degrees_of_freedom.sum())
+    return prior_variances_at_shares(_cautious_shares(tally, scale), tally, squares, degrees_of_freedom, scale)
+
+
+def prior_variances_at_shares(
+    shares: Array, tally: Tally, squares: Array, degrees_of_freedom: Integers, scale: ScoreBounds
+) -> Array:
+    """Return (1) at these values of m', (n,), as shares of the scale; phi is that of the items."""
+    item_shares = _cautious_shares(tally, scale)
+    phi = squares.sum() / (degrees_of_freedom @ (item_shares * (1.0 - item_shares)))
+    pooled = squares.sum() / degrees_of_freedom.sum()
+    prior: Array = (pooled + phi * (shares * (1.0 - shares))) / 2.0
+    return prior
+
+
+def _cautious_shares(tally: Tally, scale: ScoreBounds) -> Array:
+    """Return m', (N,): the means of the first scores as shares of the scale, a little nearer to its middle."""
     low, width = scale[0], scale[1] - scale[0]
     share_total = (tally.first_total - low * tally.annotators) / width
-    if typical_judgments:
-        share_total = share_total + typical_judgments * share_total.sum() / tally.annotators.sum()
-    share = (share_total + 0.5) / (tally.annotators + typical_judgments + 1.0)
-    binomial_variance = share * (1.0 - share)
-    phi = squares.sum() / (degrees_of_freedom @ binomial_variance)
-    prior: Array = (pooled + phi * binomial_variance) / 2.0
-    return prior
+    shares: Array = (share_total + 0.5) / (tally.annotators + 1.0)
+    return shares
 
 
 def variance_spread_beyond_and_by_chance(
@@ -222,7 +224,7 @@ def variance_spread_beyond_and_by_chance(
     return float(weight @ (ratio - mean) ** 2 / mean**2) - chance, chance
 
 
-def _degrees_of_freedom_of_prior_variance(
+def degrees_of_freedom_of_prior_variance(
     squares: Array, degrees_of_freedom: Integers, expected_variances: Array
 ) -> float:
     """Return (2): d0."""

@@ -5,15 +5,21 @@ too high (the winner's curse). A posterior is not affected, however its data wer
 stopping rule principle), as long as its prior is that of the items. So the prior is estimated from all items (empirical
 Bayes), and by its likelihood, since moments of the means do depend on which items were asked about:
 
-    (1)  likelihood of item i at place x: that of `moderated_means`, the t density of (m_i - x) / error_i, with
-         `TYPICAL_JUDGMENTS` more for the item's variance, so that lucky items do not seem surer than others;
-    (2)  base:   Beta distributions of all means and concentrations on a grid, each weighted by its likelihood, so that
+    (1)  likelihood of item i at place x: the t density of (m_i - x) / error_i(x) with d0 degrees of freedom,
+         error_i(x)^2 = v(x) / n_i, with d0 and the n_i independent judgments of `moderated_means`;
+    (2)  v(x):   variance of a judgment of an item whose true mean is x: the mean of (SS_i + n_i (m_i - x)^2) / n_i over
+                 all items, weighted by n_i and by the posterior of item i at x, smoothed;
+    (3)  base:   Beta distributions of all means and concentrations on a grid, each weighted by its likelihood, so that
                  few items leave the prior wide;
-    (3)  prior:  the base counts as `BASE_ITEMS` items, and the items themselves correct its shape: expectation
+    (4)  prior:  the base counts as `BASE_ITEMS` items, and the items themselves correct its shape: expectation
                  maximisation with smoothing (Silverman, Jones, Nychka & Wilson 1990);
-    (4)  score:  the mean of the posterior, likelihood times prior; interval: its central mass, up to an end of the
+    (5)  score:  the mean of the posterior, likelihood times prior; interval: its central mass, up to an end of the
          scale if as much mass from that end is shorter, for all may agree on the very end.
          It is widened to the width of the plain interval: the prior moves it, but may be too sure of itself.
+
+In (1), an item's own spread SS_i does not count. Where scores pile up at one value, the items that lead by luck are
+those whose judgments all have that value: they agree because they were lucky, so their agreement is no evidence. An
+item that truly has the mean x would be judged with the variance v(x), so that is how far its mean may be from x.
 
 `python -m benchmarks.coverage_under_rules` measures how often these intervals hold the truth.
 """
@@ -23,22 +29,66 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, stdtr
+from scipy.special import betainc
 
 from app.inference.ground.arrays import Array, Integers, valid_interval_level_or_raise
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated_means import ModeratedMeans, ScoreBounds, moderated_means_of_tally
+from app.inference.ratings.moderated_means import (
+    ModeratedMeans,
+    ScoreBounds,
+    degrees_of_freedom_of_prior_variance,
+    moderated_means_of_tally,
+    prior_item_variances,
+    prior_variances_at_shares,
+    sums_of_squares_within_items,
+)
 
-BASE_ITEMS, TYPICAL_JUDGMENTS = 20.0, 3.0
-_BIN_COUNT, _SMOOTHING_WIDTH, _ITERATIONS = 100, 0.05, 60  # the width is a share of the scale
+BASE_ITEMS = 20.0
+_BIN_COUNT, _SMOOTHING_WIDTH = 100, 0.05  # the width is a share of the scale
+_ROUNDS, _ITERATIONS_PER_ROUND = 5, 12
 _PRIOR_MEANS = (np.arange(40) + 0.5) / 40
 _PRIOR_CONCENTRATIONS = np.geomspace(0.5, 500, 16)
-_MAX_ITEMS_FOR_PRIOR, _ITEMS_PER_BLOCK = 2_000, 10_000
+_MAX_ITEMS_FOR_PRIOR, _ITEMS_PER_BLOCK = 2_000, 5_000
 _SMALLEST = 1e-12
-# Places of the posterior around the mean, in errors: dense where intervals end, far enough for 4 degrees of freedom.
-_FAR_PLACES = np.geomspace(4.1, 12.0, 12)
-_ERRORS_FROM_MEAN = np.concatenate((-_FAR_PLACES[::-1], np.linspace(-4.0, 4.0, 161), _FAR_PLACES))
+# Places of the posterior around the mean, in errors there: the error of a place far away may be many times as large.
+_ERRORS_FROM_MEAN = np.sinh(np.linspace(-5.5, 5.5, 265))
 _PLACE_WIDTHS = np.gradient(_ERRORS_FROM_MEAN)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemEvidence:
+    """Judgments of N items on a scale from 0 to 1, (N,) each.
+
+    Attributes:
+        mean: Mean m_i; NaN for an item without an error.
+        judgments: Number of independent judgments n_i.
+        squares: Sum of squares SS_i around the mean.
+        freedom: Degrees of freedom d0 of the predicted variance, the same for all items.
+
+    """
+
+    mean: Array
+    judgments: Array
+    squares: Array
+    freedom: float
+
+    def select_items(self, items: npt.ArrayLike) -> "ItemEvidence":
+        """Return the evidence about some items, by their numbers, in this order."""
+        numbers = np.asarray(items, np.intp)
+        return ItemEvidence(self.mean[numbers], self.judgments[numbers], self.squares[numbers], self.freedom)
+
+    def log_likelihood(self, places: Array, variances: Array) -> Array:
+        """Return the logarithm of (1), (N, P), up to a constant of each item.
+
+        Args:
+            places: (N, P) or (1, P) true means x.
+            variances: v(x), in the same shape.
+
+        """
+        error_squared = variances / self.judgments[:, None]
+        distance_squared = (self.mean[:, None] - places) ** 2 / error_squared
+        log_density: Array = -(self.freedom + 1) / 2 * np.log1p(distance_squared / self.freedom)
+        return log_density - np.log(error_squared) / 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,52 +102,74 @@ class ShrunkenMeans:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemPrior:
-    """Distribution of the items' true means over equal bins of the scale: (B,), with the sum 1."""
+    """Distribution of the items' true means over equal bins of a scale from 0 to 1, and how they are judged.
+
+    Attributes:
+        shares: (B,) share of the items in each bin, with the sum 1.
+        variances: (B,) variance v(x) of a judgment in the middle of each bin.
+
+    """
 
     shares: Array
+    variances: Array
 
-    def shrink(self, means: ModeratedMeans, level: float = 0.95) -> ShrunkenMeans:
-        """Return (4) for these items, each by itself."""
+    def shrink(self, evidence: ItemEvidence, level: float = 0.95) -> ShrunkenMeans:
+        """Return (5) for these items, each by itself, but do not widen their intervals."""
         valid_interval_level_or_raise(level)
-        columns = np.full((3, len(means.mean)), np.nan)
-        known = np.flatnonzero(np.isfinite(means.standard_error))
+        columns = np.full((3, len(evidence.mean)), np.nan)
+        known = np.flatnonzero(np.isfinite(evidence.mean))
         for start in range(0, len(known), _ITEMS_PER_BLOCK):
             block = known[start : start + _ITEMS_PER_BLOCK]
-            columns[:, block] = self._shrink_block(means.select_items(block), level)
+            columns[:, block] = self._shrink_block(evidence.select_items(block), level)
         return ShrunkenMeans(*columns)
 
-    def _shrink_block(self, means: ModeratedMeans, level: float) -> tuple[Array, Array, Array]:
-        mean, error, freedom = _means_errors_and_freedom_on_unit_scale(means)
-        places = mean[:, None] + error[:, None] * _ERRORS_FROM_MEAN
-        likelihood = (1 + _ERRORS_FROM_MEAN**2 / freedom[:, None]) ** (-(freedom[:, None] + 1) / 2)
-        density = np.interp(places, _bin_middles(), self.shares) + _SMALLEST
-        weight = np.where((places >= 0) & (places <= 1), likelihood * density * _PLACE_WIDTHS, 0.0)
+    def _shrink_block(self, evidence: ItemEvidence, level: float) -> tuple[Array, Array, Array]:
+        middles, mean = _bin_middles(), evidence.mean[:, None]
+        error = np.sqrt(np.interp(mean, middles, self.variances) / evidence.judgments[:, None])
+        places = mean + error * _ERRORS_FROM_MEAN
+        log_likelihood = evidence.log_likelihood(places, np.interp(places, middles, self.variances))
+        density = np.interp(places, middles, self.shares) + _SMALLEST
+        on_scale = (places >= 0) & (places <= 1)
+        weight = np.where(on_scale, np.exp(log_likelihood) * error * density * _PLACE_WIDTHS, 0.0)
         weight /= weight.sum(axis=1, keepdims=True)
-        below = weight.cumsum(axis=1) - weight / 2
-        score, ends = (weight * places).sum(axis=1), _interval_of_mass(places, below, level)
-        low, high = means.scale or (0.0, 1.0)
-        plain_low, plain_high = means.interval(level)
-        stretch = np.maximum(1.0, (plain_high - plain_low) / (high - low) / (ends[1] - ends[0]))
-        start, end = (np.clip(score + stretch * (at - score), 0, 1) for at in ends)
-        return low + (high - low) * score, low + (high - low) * start, low + (high - low) * end
+        low, high = _interval_of_mass(places, weight.cumsum(axis=1) - weight / 2, level)
+        return (weight * places).sum(axis=1), low, high
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemShrinkage:
-    """Means of N items as in (1), and the prior (3) that shrinks them."""
+    """Means of N items with plain intervals, the evidence about them, and the prior (4) that shrinks them."""
 
     means: ModeratedMeans
+    evidence: ItemEvidence
     prior: ItemPrior
 
     def shrink_items(self, items: npt.ArrayLike, level: float = 0.95) -> ShrunkenMeans:
         """Return the shrunken scores of some items, by their numbers, in this order."""
-        return self.prior.shrink(self.means.select_items(items), level)
+        plain_low, plain_high = self.means.select_items(items).interval(level)
+        found = self.prior.shrink(self.evidence.select_items(items), level)
+        scale_low, scale_high = self.means.scale or (0.0, 1.0)
+        width = scale_high - scale_low
+        stretch = np.maximum(1.0, (plain_high - plain_low) / width / (found.high - found.low))
+        ends = (np.clip(found.score + stretch * (end - found.score), 0, 1) for end in (found.low, found.high))
+        return ShrunkenMeans(*(scale_low + width * column for column in (found.score, *ends)))
 
 
 def fit_item_shrinkage(tally: Tally, scale: ScoreBounds = (0.0, 1.0)) -> ItemShrinkage:
-    """Return (1) and (3) from the judgments of all items, with scores on this scale."""
-    means = moderated_means_of_tally(tally, scale, typical_judgments=TYPICAL_JUDGMENTS)
-    return ItemShrinkage(means, estimate_item_prior(means))
+    """Return the means, the evidence and (4) from the judgments of all items, with scores on this scale."""
+    means = moderated_means_of_tally(tally, scale)
+    low, width, squares = scale[0], scale[1] - scale[0], sums_of_squares_within_items(tally)
+    effective_judgments = tally.judgments**2 / np.maximum(tally.repeats, 1)
+    if not squares.any():
+        no_mean, flat = np.full(len(squares), np.nan), np.full(_BIN_COUNT, 1 / _BIN_COUNT)
+        return ItemShrinkage(means, ItemEvidence(no_mean, effective_judgments, squares, 1.0), ItemPrior(flat, flat))
+    within_freedom = np.maximum(tally.annotators - 1, 0)
+    item_variances = prior_item_variances(tally, squares, within_freedom, scale)
+    strength = degrees_of_freedom_of_prior_variance(squares, within_freedom, item_variances)
+    freedom = min(strength, means.degrees_of_freedom_limit)
+    evidence = ItemEvidence((means.mean - low) / width, effective_judgments, squares / width**2, freedom)
+    base_variances = prior_variances_at_shares(_bin_middles(), tally, squares, within_freedom, scale) / width**2
+    return ItemShrinkage(means, evidence, estimate_item_prior(evidence, base_variances))
 
 
 def shrink_means_to_prior(tally: Tally, scale: ScoreBounds = (0.0, 1.0), level: float = 0.95) -> ShrunkenMeans:
@@ -105,41 +177,58 @@ def shrink_means_to_prior(tally: Tally, scale: ScoreBounds = (0.0, 1.0), level: 
     return fit_item_shrinkage(tally, scale).shrink_items(np.arange(len(tally.judgments)), level)
 
 
-def estimate_item_prior(means: ModeratedMeans) -> ItemPrior:
-    """Return (3), from at most `_MAX_ITEMS_FOR_PRIOR` items that are spread over all; flat without any."""
-    if means.scale is None:
-        raise ValueError("Means without a scale have no prior on it.")
-    known = np.flatnonzero(np.isfinite(means.standard_error))
+def estimate_item_prior(evidence: ItemEvidence, base_variances: Array) -> ItemPrior:
+    """Return (2) and (4), from at most `_MAX_ITEMS_FOR_PRIOR` items that are spread over all.
+
+    Args:
+        evidence: Judgments of the items, of which at least one has an error.
+        base_variances: (B,) v(x) where few items are near x: that of `moderated_means`.
+
+    """
+    known = np.flatnonzero(np.isfinite(evidence.mean))
     if len(known) > _MAX_ITEMS_FOR_PRIOR:
         known = known[np.linspace(0, len(known) - 1, _MAX_ITEMS_FOR_PRIOR).astype(np.intp)]
-    if not len(known):
-        return ItemPrior(np.full(_BIN_COUNT, 1 / _BIN_COUNT))
-    likelihood = _likelihood_of_each_bin(means.select_items(known))
-    base = _prior_share_of_each_bin_before_smoothing(likelihood)
-    shares, smoothing = base, _smoothing_matrix()
-    for _ in range(_ITERATIONS):
-        expected = likelihood * shares
-        expected /= expected.sum(axis=1, keepdims=True)
-        shares = (smoothing @ expected.sum(axis=0) + BASE_ITEMS * base) / (len(known) + BASE_ITEMS)
-    return ItemPrior(shares)
+    items = evidence.select_items(known)
+    shares, variances, smoothing = np.zeros(0), base_variances, _smoothing_matrix()
+    for _ in range(_ROUNDS):
+        likelihood = _likelihood_of_each_bin(items, variances)
+        base = _prior_share_of_each_bin_before_smoothing(likelihood)
+        shares = shares if len(shares) else base
+        for _ in range(_ITERATIONS_PER_ROUND):
+            expected = _posterior_of_each_bin(likelihood, shares).sum(axis=0)
+            shares = (smoothing @ expected + BASE_ITEMS * base) / (len(known) + BASE_ITEMS)
+        posterior = _posterior_of_each_bin(likelihood, shares)
+        variances = _variance_of_each_bin(items, posterior, base, base_variances)
+    return ItemPrior(shares, variances)
 
 
-def _means_errors_and_freedom_on_unit_scale(means: ModeratedMeans) -> tuple[Array, Array, Array]:
-    """Return mean, error and degrees of freedom, on a scale from 0 to 1."""
-    low, high = means.scale or (0.0, 1.0)
-    return (means.mean - low) / (high - low), means.standard_error / (high - low), means.freedom
+def _posterior_of_each_bin(likelihood: Array, shares: Array) -> Array:
+    """Return likelihood times prior, (n, B), with the sum 1 for each item."""
+    product = likelihood * shares
+    posterior: Array = product / product.sum(axis=1, keepdims=True)
+    return posterior
 
 
-def _likelihood_of_each_bin(means: ModeratedMeans) -> Array:
-    """Return (1) integrated over each bin, (n, B)."""
-    mean, error, freedom = _means_errors_and_freedom_on_unit_scale(means)
-    edges = np.linspace(0, 1, _BIN_COUNT + 1)
-    below = stdtr(freedom[:, None], (edges - mean[:, None]) / error[:, None])
-    return np.maximum(np.diff(below, axis=1), _SMALLEST)
+def _variance_of_each_bin(items: ItemEvidence, posterior: Array, base: Array, base_variances: Array) -> Array:
+    """Return (2), (B,), from the posterior of each item over bins, (n, B); the base counts as `BASE_ITEMS` items."""
+    smoothing, judgments = _smoothing_matrix(), items.judgments[:, None]
+    squares = items.squares[:, None] + judgments * (items.mean[:, None] - _bin_middles()) ** 2
+    base_judgments = BASE_ITEMS * items.judgments.mean() * base
+    total = smoothing @ (posterior * squares).sum(axis=0) + base_judgments * base_variances
+    variances: Array = total / (smoothing @ (posterior * judgments).sum(axis=0) + base_judgments)
+    return variances
+
+
+def _likelihood_of_each_bin(evidence: ItemEvidence, variances: Array) -> Array:
+    """Return (1) in each bin, (n, B), in units of each item's largest; a bin's width adds to the item's error."""
+    bin_variance = evidence.judgments[:, None] / (12 * _BIN_COUNT**2)
+    log_likelihood = evidence.log_likelihood(_bin_middles()[None, :], variances + bin_variance)
+    likelihood: Array = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    return np.maximum(likelihood, _SMALLEST)
 
 
 def _prior_share_of_each_bin_before_smoothing(likelihood: Array) -> Array:
-    """Return (2), (B,)."""
+    """Return (3), (B,)."""
     shares = _beta_share_in_each_bin()
     log_weight = np.log(likelihood @ shares).sum(axis=0)
     weight = np.exp(log_weight - log_weight.max())
