@@ -87,7 +87,7 @@ def has_step_non_default_settings(campaign: Campaign, step: StepName) -> bool:
     return any(
         columns[name] != fields[name].get_default(call_default_factory=True)
         for name in names
-        if name not in ("update_law", "prior")  # which follow from the way of asking
+        if name not in ("update_law", "prior", "repeat_items")  # which follow from the way of asking
     )
 
 
