@@ -27,7 +27,11 @@ from app.errors import Refusal
 from app.goals.settings import hint_that_design_has_no_goal_or_empty
 from app.quality.check_remedies import unfit_check_rules
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty, reason_hits_cannot_show_checks_or_empty
-from app.quality.expected_answers import default_tolerance_cell_or_empty
+from app.quality.expected_answers import (
+    default_tolerance_cell_or_empty,
+    proposed_tolerance_cell_or_empty,
+    reason_for_proposed_tolerance_or_empty,
+)
 from app.quality.fitting_rules import UnfitRules
 from app.quality.rule_reach import sentences_on_check_counts_and_failures_needed
 from app.record.campaign import CampaignOnPage
@@ -211,6 +215,8 @@ def expected_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[
             "ends": [criteria.get(name, {}).get(end) or getattr(settings, end) for end in ("low_label", "high_label")],
             "hint": "1 for the best" if design.value_kind == "order" else "",
             "default_tolerance": default_tolerance_cell_or_empty(design),
+            "proposed_tolerance": proposed_tolerance_cell_or_empty(design),
+            "tolerance_reason": reason_for_proposed_tolerance_or_empty(design),
         }
         for name, design in settings.settings_that_practice_tables_depend_on.designs
     ]
