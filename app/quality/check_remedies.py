@@ -121,7 +121,7 @@ class RemedyPlanner:
             yield CheckRemedy(
                 "show",
                 f"Show checks in {percent:g} % of tasks",
-                f"A person then meets {self.met_text(shown, kind)}.",
+                f"A person then meets {self.met_text(shown, kind)}{self.text_on_need(shown, kind)}.",
                 {"checks_percent": percent},
             )
         if not self.can_flag(shown, kind):
@@ -137,9 +137,10 @@ class RemedyPlanner:
             changed = replace(shown, quality_rules=lines)
             if self.can_flag(changed, kind):
                 failures = self.failures_needed(changed, kind)
+                shown_too = "" if self.campaign.checks_percent else f", shown in {shown.checks_percent:g} % of tasks"
                 yield CheckRemedy(
                     "strict",
-                    f"Flag people who fail {failures} {kind} items",
+                    f"Flag people who fail {failures} {kind} items{shown_too}",
                     f"A careful person may then fail {stricter_percent} % of them instead of {careful_percent:g} %, so "
                     "keep only those whose answer is beyond doubt.",
                     {"quality_rules": lines, "checks_percent": shown.checks_percent},
@@ -178,6 +179,12 @@ class RemedyPlanner:
         workload = largest_workload_of_one_annotator(campaign, self.item_count, self.check_counts)
         total = pluralize(self.check_counts[kind], f"{kind} item")
         return f"{number_of_checks_one_person_meets_text(workload, kind)} of {total}"
+
+    def text_on_need(self, campaign: Campaign, kind: str) -> str:
+        """Return that this is not enough for the rule, as the end of a sentence; empty if it is."""
+        if self.can_flag(campaign, kind):
+            return ""
+        return f"; the rule needs {pluralize(self.failures_needed(campaign, kind), 'failure')}"
 
     def pooled_sentence(self, kind: str) -> str:
         """Return that failures count among other signs of carelessness, if the rule about these can flag someone."""
