@@ -121,7 +121,7 @@ class RemedyPlanner:
             yield CheckRemedy(
                 "show",
                 f"Show checks in {percent:g} % of tasks",
-                f"A person then meets {self.met_text(shown, kind)}{self.text_on_need(shown, kind)}.",
+                f"{self.sentence_start_on_checks_met(shown, kind)}{self.text_on_need(shown, kind)}.",
                 {"checks_percent": percent},
             )
         if not self.can_flag(shown, kind):
@@ -174,11 +174,13 @@ class RemedyPlanner:
         expected = expected_check_count_or_none(workload, kind)
         return float("inf") if expected is None else expected
 
-    def met_text(self, campaign: Campaign, kind: str) -> str:
-        """Return how many of the checks one person meets, such as "about 2.4 of 3 gold items"."""
+    def sentence_start_on_checks_met(self, campaign: Campaign, kind: str) -> str:
+        """Return how many of the checks one person meets, such as "A person then meets about 2.4 of 3 gold items"."""
         workload = largest_workload_of_one_annotator(campaign, self.item_count, self.check_counts)
         total = pluralize(self.check_counts[kind], f"{kind} item")
-        return f"{number_of_checks_one_person_meets_text(workload, kind)} of {total}"
+        if workload.max_hits is None:
+            return f"A person can then meet all {total}"
+        return f"A person then meets {number_of_checks_one_person_meets_text(workload, kind)} of {total}"
 
     def text_on_need(self, campaign: Campaign, kind: str) -> str:
         """Return that this is not enough for the rule, as the end of a sentence; empty if it is."""
