@@ -5,7 +5,6 @@ from typing import Any, get_args
 
 from app.annotation.platforms.settings import Currency
 from app.campaigns.form_sections import CRITERIA_SHOWN_SETTING
-from app.designs.campaign import PeopleFrom
 from app.designs.content import CONTENT_KINDS
 from app.designs.registry import DESIGNS
 from app.goals.settings import GOAL_TITLES, WHEN_REACHED_TITLES
@@ -33,7 +32,7 @@ QUALITY_PRESET_TITLES = {
     "strict": "Strict: hold annotators, so that they get no more tasks",
     "off": "Off",
 }
-PEOPLE_FROM_TITLES: dict[PeopleFrom, str] = {
+PEOPLE_FROM_TITLES = {
     "link": "A link that I share",
     "people": "A list of people, each with a personal link",
     "prolific": "Prolific",
@@ -50,7 +49,7 @@ STUDY_DEVICE_TITLES = {
     "mobile": "Phones",
 }
 CALL_METHOD_TITLES = {"GET": "GET", "POST": "POST: the parameters as a form"}
-CHOICE_TITLES_BY_SETTING = {
+CHOICE_TITLES_BY_SETTING: dict[str, dict[str, str]] = {
     "call_method": CALL_METHOD_TITLES,
     "people_from": PEOPLE_FROM_TITLES,
     "recruiting_devices": STUDY_DEVICE_TITLES,

@@ -29,8 +29,10 @@ async def store_check_remedy(connection: AsyncConnection, slug: str, kind: str, 
     await lock_and_load_campaign_or_refuse(connection, slug)
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     check_counts = await count_checks_by_kind(connection, campaign.id)
-    for unfit in unfit_check_rules(campaign, campaign.item_count, check_counts):
-        for remedy in unfit.remedies:
-            if (unfit.kind, remedy.name) == (kind, remedy_name):
-                values = dict(remedy.settings)
-                await store_changed_settings_or_refuse(connection, slug, lambda before: before.model_copy(update=values))
+    remedies = {
+        f"{unfit.kind} {remedy.name}": dict(remedy.settings)
+        for unfit in unfit_check_rules(campaign, campaign.item_count, check_counts)
+        for remedy in unfit.remedies
+    }
+    if values := remedies.get(f"{kind} {remedy_name}"):
+        await store_changed_settings_or_refuse(connection, slug, lambda before: before.model_copy(update=values))

@@ -57,7 +57,7 @@ def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
 
 
 def rail_steps(campaign: CountedCampaign | None) -> list[RailStep]:
-    """Return the steps of a campaign, or of one that does not exist yet; after the launch there is nothing to review."""
+    """Return the steps of a campaign, or of one that does not exist yet; only drafts have the last one."""
     return [
         RailStep(
             step,
@@ -74,7 +74,8 @@ def rail_steps(campaign: CountedCampaign | None) -> list[RailStep]:
 def numbered_steps_of_draft(campaign: CountedCampaign) -> list[RailStep]:
     """Return the steps for the pages of a draft that have no rail; items are added on their own page."""
     steps = [step for step in rail_steps(campaign) if step.number is not None]
-    return [replace(step, url=f"/admin/campaigns/{campaign.slug}/items") if step.name == "items" else step for step in steps]
+    items_url = f"/admin/campaigns/{campaign.slug}/items"
+    return [replace(step, url=items_url) if step.name == "items" else step for step in steps]
 
 
 def step_url(slug: str, step: StepName) -> str:

@@ -33,10 +33,10 @@ def certainty_sentence(snapshot: CampaignSnapshot) -> str:
     """Return how far the score of a typical item may move, or how many would choose its likeliest label."""
     precision = typical_precision_text_or_empty(snapshot)
     if not precision:
-        return "How sure the scores are cannot be told yet: it takes more judgments of the same items by different people."
+        return "How sure the scores are cannot be told yet: that takes more judgments of the same items by others."
     if not snapshot.criterion.design.is_ordered:
         return f"For a typical item, about {precision} of people would choose its likeliest label."
     return (
-        f"The score of a typical {item_noun(snapshot.campaign)} is sure to about {precision}: if many more people judged it, it would probably "
-        "stay within that."
+        f"The score of a typical {item_noun(snapshot.campaign)} is sure to about {precision}: if many more people "
+        "judged it, it would probably stay within that."
     )

@@ -1,4 +1,4 @@
-"""Ways to let a rule about gold or attention items flag someone, where a campaign has or shows too few of them. Pure."""
+"""Ways to let a rule about gold or attention items flag someone, where a campaign has too few of them. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -109,7 +109,8 @@ class RemedyPlanner:
         """Return why the rule flags no one, as a sentence."""
         if not self.campaign.checks_percent:
             title = active_rule_choices_by_name(self.campaign)[kind].rule.title
-            return f"No task shows your {pluralize(self.check_counts[kind], f'{kind} item')}, so “{title}” flags no one."
+            checks = pluralize(self.check_counts[kind], f"{kind} item")
+            return f"No task shows your {checks}, so “{title}” flags no one."
         workload = largest_workload_of_one_annotator(self.campaign, self.item_count, self.check_counts)
         return sentence_on_check_rule_that_stays(self.campaign, workload, kind)
 

@@ -312,7 +312,7 @@ async def test_each_page_of_a_draft_has_the_steps_of_its_settings_with_the_same_
             checklist = page.partition('class="checklist"')[2].partition("</ol>")[0]
             assert [title[2:] for title in re.findall(r">(\d [^<>]+)</(?:a|b)>", checklist)] == titles, part
             assert checklist.count("Done:") == done, part
-    assert "class=\"checklist\"" not in (await researcher.get(f"{address}/preview")).text  # which has the visit's steps
+    assert 'class="checklist"' not in (await researcher.get(f"{address}/preview")).text  # which has the visit's steps
     await researcher.post(f"{address}/launch")
     assert "To do: </span>" not in (await researcher.get(f"{address}/items")).text
 

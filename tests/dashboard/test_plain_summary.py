@@ -38,8 +38,8 @@ async def test_one_person_says_little_and_the_summary_says_so(engine, researcher
     await answer_tasks(engine, campaign, 1, tasks=2)
     assert await summary_of(researcher, campaign) == (
         "1 person has given 10 judgments: on average 1 of the 4 that each item should get. How sure the scores are "
-        "cannot be told yet: it takes more judgments of the same items by different people. Items whose lines overlap "
-        "in the table may still change places."
+        "cannot be told yet: that takes more judgments of the same items by others. Items whose lines overlap in the "
+        "table may still change places."
     )
 
 

@@ -1,6 +1,7 @@
 """Gold items that can flag no one: what helps is offered where the rules are chosen, and before the launch."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_each_remedy_lets_the_rule_flag_someone():
     for gold, settings in [(3, {}), (4, {"checks_percent": 50}), (6, {"checks_percent": 5, "hits_per_annotator": 8})]:
         campaign = unsaved(**{"items_per_hit": 5} | settings)
         [unfit] = unfit_check_rules(campaign, 60, {"gold": gold})
-        changed = {}
+        changed: dict[str, Any] = {}
         for remedy in unfit.remedies:
             changed |= remedy.settings
         assert unfit_check_rules(unsaved(**{"items_per_hit": 5} | settings | changed), 60, {"gold": gold}) == []
