@@ -49,7 +49,7 @@ STUDY_DEVICE_TITLES = {
     "mobile": "Phones",
 }
 CALL_METHOD_TITLES = {"GET": "GET", "POST": "POST: the parameters as a form"}
-CHOICE_TITLES_BY_SETTING: dict[str, dict[str, str]] = {
+CHOICE_TITLES_BY_SETTING = {
     "call_method": CALL_METHOD_TITLES,
     "people_from": PEOPLE_FROM_TITLES,
     "recruiting_devices": STUDY_DEVICE_TITLES,
