@@ -214,7 +214,7 @@ class CampaignSettings(
     )  # fmt: skip
     repeat_items: bool = Field(
         default=False, title="Show items again",
-        description="Let people judge an item again once they have seen all. Usual only where items are compared.",
+        description="Let people judge an item again once they have seen all. By default only where items are compared.",
     )  # fmt: skip
     implied_asked_percent: int | None = Field(
         default=None, ge=1, le=100, title="Implied pairs asked anyway (%)",
