@@ -1,4 +1,4 @@
-"""The step of the visit shows only what the chosen way of recruiting needs, and gold items can be mended by one press."""
+"""The step of the visit shows only what the chosen way of recruiting needs."""
 
 from collections.abc import Callable
 from typing import Any
