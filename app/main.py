@@ -57,6 +57,7 @@ from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
 from app.campaigns.pages import approvals as approval_pages
 from app.campaigns.pages import campaigns, preview, quality_rules, setup, visit_preview
+from app.campaigns.setup_rail import numbered_steps_of_draft
 from app.dashboard import conditions_api
 from app.dashboard import pages as dashboard
 from app.dashboard.live import LiveDashboards
@@ -355,6 +356,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.unsafe_paths = tuple(platform.entry_path("") for platform in platforms_with_pages())
     app.add_route(serving.ANNOTATOR_PATH, serving.post_annotator_form, methods=["POST"], include_in_schema=False)
     setattr(app.state, PLAIN_ROUTES_STATE_KEY, {serving.post_annotator_form: serving.ANNOTATOR_PATH})
+    templating.english_environment.globals["draft_steps"] = numbered_steps_of_draft
     app.mount("/static", StaticFiles(directory=templating.STATIC_FOLDER), name="static")
     for router in ROUTERS:
         app.include_router(router)

@@ -144,7 +144,7 @@ async def launch_campaign(app: FastAPI, name: str, file: str, **settings: Any) -
     """Create and launch a campaign with these items, and return it."""
     chosen = CampaignSettings.model_validate(
         {"name": name, "question": "How much?", "judgments_per_item": 60, "hits_per_annotator": ROUNDS}
-        | {"welcome": False, "checks_percent": CHECKS_PERCENT, "quality_preset": "strict"}
+        | {"repeat_items": True, "welcome": False, "checks_percent": CHECKS_PERCENT, "quality_preset": "strict"}
         | settings
     )
     async with app.state.database.begin() as connection:

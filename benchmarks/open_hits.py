@@ -57,7 +57,11 @@ async def create_campaign_with_open_hits(
 
     """
     settings = CampaignSettings(
-        name="Open", question="How much?", items_per_hit=ITEMS_PER_HIT, judgments_per_item=judgments_per_item
+        name="Open",
+        question="How much?",
+        items_per_hit=ITEMS_PER_HIT,
+        judgments_per_item=judgments_per_item,
+        repeat_items=True,
     )
     async with engine.begin() as connection:
         campaign = await lifecycle.create_draft_campaign_or_refuse(connection, settings, now=NOW)

@@ -238,6 +238,7 @@ async def create_load_task(
 ) -> LoadTask:
     """Create and launch a campaign with all annotators, and return a task for it; `settings` replace the defaults."""
     defaults = {"name": f"bench {items}", "question": "How much?", "judgments_per_item": 10_000}
+    defaults["repeat_items"] = True  # a client answers more tasks than there are items
     campaign_settings = CampaignSettings.model_validate({**defaults, **settings})
     worker_tokens = WorkerTokens(SECRET_KEY, hours=1)
     async with open_engine(url) as engine, engine.begin() as connection:

@@ -19,5 +19,5 @@ def make_unsaved_campaign(**settings: Any) -> Campaign:
 
     """
     field_names = {"rule": "rule_name", "design": "design_name", "criteria": "criteria_settings"}
-    defaults = campaign_of_unsaved_settings(CampaignSettings(name="A", question="B?"))
+    defaults = campaign_of_unsaved_settings(CampaignSettings(name="A", question="B?", repeat_items=True))
     return replace(defaults, **{field_names.get(name, name): value for name, value in settings.items()})

@@ -104,6 +104,7 @@ class Scene:
             "design": self.design,
             "design_settings": self.design_settings,
             "items_per_hit": len(self.texts),
+            "repeat_items": True,  # so that the only task is not the last one
             **self.settings,
             "items": {"shown": "text", "rows": rows},
         }

@@ -180,6 +180,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
                 "settings/{step}",
                 "tags",
                 "judgments-per-item",
+                "check-remedy",
                 "close-open-link",
                 "delete",
                 "items",

@@ -32,6 +32,14 @@ QUALITY_PRESET_TITLES = {
     "strict": "Strict: hold annotators, so that they get no more tasks",
     "off": "Off",
 }
+PEOPLE_FROM_TITLES = {
+    "link": "A link that I share",
+    "people": "A list of people, each with a personal link",
+    "prolific": "Prolific",
+    "mturk": "A platform with the protocol of Mechanical Turk",
+    "platform": "Another platform, such as SONA",
+    "programs": "Programs, through the API",
+}
 CURRENCY_TITLES = {code: code for code in get_args(Currency)}
 CRITERIA_LAYOUT_TITLES = {"in turn": "One after another", "grid": "Side by side, in a grid"}
 STUDY_DEVICE_TITLES = {
@@ -43,6 +51,7 @@ STUDY_DEVICE_TITLES = {
 CALL_METHOD_TITLES = {"GET": "GET", "POST": "POST: the parameters as a form"}
 CHOICE_TITLES_BY_SETTING = {
     "call_method": CALL_METHOD_TITLES,
+    "people_from": PEOPLE_FROM_TITLES,
     "recruiting_devices": STUDY_DEVICE_TITLES,
     "open_platforms": {
         "": "Automatic: on if the open link is on and has no passphrase",

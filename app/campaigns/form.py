@@ -19,7 +19,7 @@ from app.campaigns.form_sections import (
     STEP_BY_SETTING,
     StepName,
 )
-from app.campaigns.form_values import format_multiline_form_value
+from app.campaigns.form_values import format_multiline_form_value, new_campaign_form_values
 from app.campaigns.hints import Hint, hints_for_setting
 from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
 from app.campaigns.settings import CampaignSettings
@@ -93,7 +93,7 @@ class FormField:
 
 @dataclass(frozen=True)
 class FormSection:
-    """A group of fields under one heading; `fold` is as in `SettingGroup`."""
+    """A group of fields under one heading; `people_from` is as in `SettingGroup`."""
 
     step: StepName
     title: str
@@ -101,12 +101,19 @@ class FormSection:
     advanced_fields: Sequence[FormField]
     is_visible_to_annotators: bool
     help_url: str
-    fold: str = ""
+    people_from: str = ""
 
     @property
     def has_error_in_advanced(self) -> bool:
         """Return whether the folded fields must be open because one of them has an error."""
         return any(question.error for question in self.advanced_campaign_fields)
+
+    @property
+    def people_from_unless_filled_in(self) -> str:
+        """Return who needs the section; empty, for all, if one of its settings differs from the default."""
+        defaults = new_campaign_form_values()
+        is_filled_in = any(question.value != defaults.get(question.name, "") for question in self.all_fields)
+        return "" if is_filled_in else self.people_from
 
     @property
     def all_fields(self) -> Sequence[FormField]:
@@ -166,7 +173,7 @@ def build_form_sections(
             ],
             group.is_visible_to_annotators,
             group.help_url,
-            group.fold,
+            group.people_from,
         )
         for group in FORM_FIELD_GROUPS
     ]

@@ -7,6 +7,7 @@ from app.alerts.settings import AlertSettings
 from app.annotation.platforms.settings import CALL_SETTING_NAMES, PANEL_SETTING_NAMES, RETURN_SETTING_NAMES
 from app.annotation.platforms.study_settings import STUDY_SETTING_NAMES
 from app.campaigns.tags import TagSettings
+from app.designs.campaign import PeopleFrom
 from app.designs.presentation import PresentationSettings
 from app.designs.registry import DESIGNS
 from app.designs.remarks import RemarkSettings
@@ -23,7 +24,9 @@ HELP_BY_SETTING = {
     "content": "/admin/help/researchers/settings#what-you-ask",
     "judgments_per_item": "/admin/help/researchers/settings#how-much-you-ask",
     "pay_per_hit": "/admin/help/researchers/visit#how-a-visit-ends",
+    "people_from": "/admin/help/researchers/paying-people#links",
     "prolific_completion_code": "/admin/help/researchers/visit#how-a-visit-ends",
+    "leave_early": "/admin/help/researchers/visit#how-a-visit-ends",
     "panel_query": "/admin/help/researchers/paying-people#another-platform",
     "call_completed": "/admin/help/researchers/server-calls",
     "recruiting_title": "/admin/help/researchers/paying-people#links",
@@ -58,8 +61,7 @@ class SettingGroup:
     """Fields of a step under one heading; the advanced ones are folded away.
 
     Attributes:
-        fold: Title of the part of the page that folds this group and its neighbours with the same title away. Empty:
-            the group is not folded.
+        people_from: The answer to “Where do people come from?” that needs this group. Empty: all do.
 
     """
 
@@ -68,7 +70,7 @@ class SettingGroup:
     basic_settings: tuple[str, ...]
     advanced_settings: tuple[str, ...] = ()
     is_visible_to_annotators: bool = False
-    fold: str = ""
+    people_from: PeopleFrom | Literal[""] = ""
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -80,7 +82,6 @@ class SettingGroup:
 
 
 PAY_SECTION = "Pay"
-OTHER_PLATFORMS_FOLD = "Other platforms, and studies through their API"
 FORM_FIELD_GROUPS = (
     SettingGroup(
         "question",
@@ -96,6 +97,13 @@ FORM_FIELD_GROUPS = (
         ),
         is_visible_to_annotators=True,
     ),
+    SettingGroup("visit", "Recruiting", ("people_from",)),
+    SettingGroup("visit", "Prolific", (RETURN_SETTING_NAMES[0],), STUDY_SETTING_NAMES, people_from="prolific"),
+    SettingGroup("visit", "Another platform", PANEL_SETTING_NAMES[:2], PANEL_SETTING_NAMES[2:], people_from="platform"),
+    SettingGroup("visit", "Calls to the platform’s server", (), CALL_SETTING_NAMES, people_from="platform"),
+    SettingGroup(
+        "visit", PAY_SECTION, ("pay_per_hit", "currency", "minutes_per_hit"), ("pay",), is_visible_to_annotators=True
+    ),
     SettingGroup(
         "visit",
         "Consent and people’s data",
@@ -109,12 +117,9 @@ FORM_FIELD_GROUPS = (
         ("quotas", "welcome", "qualification", "pass_percent", "qualification_tries"),
     ),
     SettingGroup(
-        "visit", PAY_SECTION, ("pay_per_hit", "currency", "minutes_per_hit"), ("pay",), is_visible_to_annotators=True
-    ),
-    SettingGroup(
         "visit",
         "During and after the work",
-        (RETURN_SETTING_NAMES[0],),
+        (),
         ("leave_early", "undo", "break_minutes", *RETURN_SETTING_NAMES[1:]),
         is_visible_to_annotators=True,
     ),
@@ -124,9 +129,6 @@ FORM_FIELD_GROUPS = (
         ("open_link",),
         ("passphrase", "open_platforms", "people_per_address", "exclude_campaigns", "only_campaigns"),
     ),
-    SettingGroup("visit", "Another platform", (), PANEL_SETTING_NAMES, fold=OTHER_PLATFORMS_FOLD),
-    SettingGroup("visit", "Calls to the platform’s server", (), CALL_SETTING_NAMES, fold=OTHER_PLATFORMS_FOLD),
-    SettingGroup("visit", "Study on a platform", (), STUDY_SETTING_NAMES, fold=OTHER_PLATFORMS_FOLD),
     SettingGroup(
         "items",
         "How items are shown",

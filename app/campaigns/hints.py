@@ -209,8 +209,8 @@ def repeat_items_hint_or_empty(design: type[Design]) -> str:
     if design.value_kind == "order":
         return ""
     return (
-        "If on, 10 judgments of an item may come from fewer than 10 people. If off, they come from 10 different people,"
-        " and a person who has seen all items gets no more."
+        "If off, 10 judgments of an item come from 10 different people, so you need at least 10. If on, 10 judgments of"
+        " an item may come from fewer than 10 people. That suits a small pool, but a second judgment adds little."
     )
 
 

@@ -5,6 +5,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.campaigns.item_list import count_checks_by_kind
 from app.campaigns.lifecycle import lock_and_load_campaign_or_refuse
 from app.campaigns.settings_edits import store_changed_settings_or_refuse
+from app.quality.check_remedies import unfit_check_rules
 from app.quality.fitting_rules import propose_fitting_rules_or_none
 from app.record.campaign import load_campaign_for_page_or_refuse
 
@@ -20,4 +21,18 @@ async def store_quality_rules_that_can_flag_someone(connection: AsyncConnection,
     proposal = propose_fitting_rules_or_none(campaign, campaign.item_count, check_counts)
     if proposal:
         values = {"quality_rules": [*proposal.quality_rules], "false_alarms": proposal.false_alarms}
+        await store_changed_settings_or_refuse(connection, slug, lambda before: before.model_copy(update=values))
+
+
+async def store_check_remedy(connection: AsyncConnection, slug: str, kind: str, remedy_name: str) -> None:
+    """Store the settings of a remedy for the rule about a kind of checks; nothing if it is not needed any more."""
+    await lock_and_load_campaign_or_refuse(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
+    check_counts = await count_checks_by_kind(connection, campaign.id)
+    remedies = {
+        f"{unfit.kind} {remedy.name}": dict(remedy.settings)
+        for unfit in unfit_check_rules(campaign, campaign.item_count, check_counts)
+        for remedy in unfit.remedies
+    }
+    if values := remedies.get(f"{kind} {remedy_name}"):
         await store_changed_settings_or_refuse(connection, slug, lambda before: before.model_copy(update=values))

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from app.designs.content import CONTENT_KINDS
 from app.designs.design import Design
-from app.designs.registry import DESIGNS, make_design
+from app.designs.registry import DEFAULT_DESIGN, DESIGNS, make_design
 from app.http.languages.catalogue import BROWSER_LANGUAGE, LANGUAGES
 from app.inference.observations.judgment_kinds import can_law_read_answers
 from app.inference.online.law import Law
@@ -91,6 +91,12 @@ def is_pairs_rule_best(
 def is_rule_for_one_question(rule: Rule) -> bool:
     """Return whether a rule reads the answers to one question, and so chooses one HIT at a time."""
     return rule.reads_labels or rule.reads_comparisons
+
+
+def settings_with_repeat_items_by_design(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings that say whether items are shown again: as given, otherwise as usual for the design."""
+    design = DESIGNS.get(str(values.get("design", DEFAULT_DESIGN)))
+    return {"repeat_items": design is not None and design.repeats_items, **values}
 
 
 def settings_with_prior_as_list(values: Mapping[str, Any]) -> dict[str, Any]:

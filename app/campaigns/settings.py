@@ -38,6 +38,7 @@ from app.campaigns.setting_types import (
     design_of_valid_settings_or_none,
     is_rule_for_one_question,
     settings_with_prior_as_list,
+    settings_with_repeat_items_by_design,
 )
 from app.campaigns.tags import TagSettings
 from app.designs.campaign import Campaign
@@ -212,8 +213,8 @@ class CampaignSettings(
         description="Maximum number of tasks per person. Empty: no limit.",
     )  # fmt: skip
     repeat_items: bool = Field(
-        default=True, title="Show items again",
-        description="Let people judge an item again once they have seen all items.",
+        default=False, title="Show items again",
+        description="Let people judge an item again once they have seen all. By default only where items are compared.",
     )  # fmt: skip
     implied_asked_percent: int | None = Field(
         default=None, ge=1, le=100, title="Implied pairs asked anyway (%)",
@@ -370,8 +371,10 @@ class CampaignSettings(
 
     @model_validator(mode="before")
     @classmethod
-    def parse_prior(cls, values: object) -> object:
-        return settings_with_prior_as_list(values) if isinstance(values, dict) else values
+    def parse_prior_and_fill_in_repeat_items(cls, values: object) -> object:
+        if not isinstance(values, dict):
+            return values
+        return settings_with_repeat_items_by_design(settings_with_prior_as_list(values))
 
     @property
     def design_with_settings(self) -> Design:

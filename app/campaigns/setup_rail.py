@@ -1,14 +1,14 @@
 """The rail beside the settings: the steps of setting up a campaign, which are done, and what they add up to."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.campaigns import visit_preview
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, STEPS_IN_ORDER, StepName
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.totals import CampaignTotals
 from app.designs.campaign import Campaign
-from app.record.campaign import CampaignOnPage
+from app.record.campaign import CampaignOnPage, CountedCampaign
 
 FIRST_STEP: StepName = "question"
 OUTSIDE_ORDER: tuple[StepName, ...] = ("advanced",)
@@ -46,7 +46,19 @@ class SetupRail:
 
 def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
     """Return the rail of a campaign, or of one that does not exist yet."""
-    steps = [
+    steps = rail_steps(campaign)
+    if campaign is None:
+        return SetupRail(steps, None, {})
+    visit_steps = visit_preview.required_onboarding_steps(
+        campaign, visit_preview.preview_platform_or_first(campaign, "")
+    )
+    visit_pages = {one.name: visit_preview.capitalized_step_name(one) for one in visit_steps}
+    return SetupRail(steps, CampaignTotals.from_campaign(campaign), visit_pages)
+
+
+def rail_steps(campaign: CountedCampaign | None) -> list[RailStep]:
+    """Return the steps of a campaign, or of one that does not exist yet; only drafts have the last one."""
+    return [
         RailStep(
             step,
             STEP_TITLES[step],
@@ -57,13 +69,13 @@ def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
         for number, step in enumerate(STEPS_IN_ORDER, start=1)
         if step != "review" or campaign is None or campaign.status == "draft"
     ]
-    if campaign is None:
-        return SetupRail(steps, None, {})
-    visit_steps = visit_preview.required_onboarding_steps(
-        campaign, visit_preview.preview_platform_or_first(campaign, "")
-    )
-    visit_pages = {one.name: visit_preview.capitalized_step_name(one) for one in visit_steps}
-    return SetupRail(steps, CampaignTotals.from_campaign(campaign), visit_pages)
+
+
+def numbered_steps_of_draft(campaign: CountedCampaign) -> list[RailStep]:
+    """Return the steps for the pages of a draft that have no rail; items are added on their own page."""
+    steps = [step for step in rail_steps(campaign) if step.number is not None]
+    items_url = f"/admin/campaigns/{campaign.slug}/items"
+    return [replace(step, url=items_url) if step.name == "items" else step for step in steps]
 
 
 def step_url(slug: str, step: StepName) -> str:
@@ -71,7 +83,7 @@ def step_url(slug: str, step: StepName) -> str:
     return f"/admin/campaigns/{slug}/" + ("launch/confirm" if step == "review" else f"settings/{step}")
 
 
-def is_setup_step_done(campaign: CampaignOnPage, step: StepName) -> bool:
+def is_setup_step_done(campaign: CountedCampaign, step: StepName) -> bool:
     """Return whether a step was saved or has settings of its own; items are done once there are any."""
     if step == "items":
         return campaign.item_count > 0
@@ -87,7 +99,7 @@ def has_step_non_default_settings(campaign: Campaign, step: StepName) -> bool:
     return any(
         columns[name] != fields[name].get_default(call_default_factory=True)
         for name in names
-        if name not in ("update_law", "prior")  # which follow from the way of asking
+        if name not in ("update_law", "prior", "repeat_items")  # which follow from the way of asking
     )
 
 

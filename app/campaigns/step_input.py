@@ -70,8 +70,8 @@ def is_switch_of_form(field_name: str, *, is_launched: bool) -> bool:
 def form_values_reset_for_new_design(settings: CampaignSettings, values: Mapping[str, str]) -> dict[str, str]:
     """Return the values, with those reset that belong to the former way of asking if another one was chosen.
 
-    These are settings that stand in other steps or were not changed: the update law and its prior, the items per HIT
-    and the selection rule.
+    These are settings that stand in other steps or were not changed: the update law and its prior, the items per HIT,
+    whether items are shown again, and the selection rule.
     """
     changed = dict(values)
     old_design, new_design = DESIGNS[settings.design], DESIGNS.get(values.get("design", ""))
@@ -85,6 +85,9 @@ def form_values_reset_for_new_design(settings: CampaignSettings, values: Mapping
             changed.pop("prior", None)
         if not can_law_serve_rule(SELECTION_RULES[settings.rule], ONLINE_LAWS[law or new_design.default_law]):
             changed["rule"] = DEFAULT_RULE
+    if settings.repeat_items == old_design.repeats_items == ("repeat_items" in values):
+        changed.pop("repeat_items", None)
+        changed |= {"repeat_items": "on"} if new_design.repeats_items else {}
     if values.get("items_per_hit") == str(settings.items_per_hit) and (
         settings.items_per_hit not in new_design.items_per_hit or settings.items_per_hit == old_design.default_items
     ):

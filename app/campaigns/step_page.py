@@ -25,8 +25,13 @@ from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
 from app.goals.settings import hint_that_design_has_no_goal_or_empty
+from app.quality.check_remedies import unfit_check_rules
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty, reason_hits_cannot_show_checks_or_empty
-from app.quality.expected_answers import default_tolerance_cell_or_empty
+from app.quality.expected_answers import (
+    default_tolerance_cell_or_empty,
+    proposed_tolerance_cell_or_empty,
+    reason_for_proposed_tolerance_or_empty,
+)
 from app.quality.fitting_rules import UnfitRules
 from app.quality.rule_reach import sentences_on_check_counts_and_failures_needed
 from app.record.campaign import CampaignOnPage
@@ -210,6 +215,8 @@ def expected_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[
             "ends": [criteria.get(name, {}).get(end) or getattr(settings, end) for end in ("low_label", "high_label")],
             "hint": "1 for the best" if design.value_kind == "order" else "",
             "default_tolerance": default_tolerance_cell_or_empty(design),
+            "proposed_tolerance": proposed_tolerance_cell_or_empty(design),
+            "tolerance_reason": reason_for_proposed_tolerance_or_empty(design),
         }
         for name, design in settings.settings_that_practice_tables_depend_on.designs
     ]
@@ -229,6 +236,7 @@ async def load_item_notes_context(
     check_counts = await count_checks_by_kind(connection, campaign.id)
     if campaign.item_count:
         context["unfit_rules"] = UnfitRules.unfit_rules_or_none(campaign, campaign.item_count, check_counts)
+        context["unfit_check_rules"] = unfit_check_rules(campaign, campaign.item_count, check_counts)
     if step == STEP_BY_SETTING["tasks_per_block"]:
         if campaign.status == "draft":
             context["block_note"] = await load_note_on_blocks_or_empty(connection, campaign, with_refusals=True)

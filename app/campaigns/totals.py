@@ -71,6 +71,8 @@ class CampaignTotals:
         hours: Hours of work.
         money: Pay of all tasks, in the campaign's currency.
         people: People to recruit.
+        different_people: Fewest people who can give an item all its judgments, as no one judges it twice; None if
+            people may judge it again.
 
     """
 
@@ -82,6 +84,7 @@ class CampaignTotals:
     hours: float | None
     money: float | None
     people: PeopleNeeded | None
+    different_people: int | None
 
     @classmethod
     def from_campaign(cls, campaign: CountedCampaign) -> Self:
@@ -97,6 +100,7 @@ class CampaignTotals:
             tasks * minutes / 60 if tasks and minutes else None,
             tasks * pay if tasks and pay else None,
             PeopleNeeded.people_needed_or_none(campaign),
+            None if campaign.repeat_items or campaign.segment_count else campaign.judgments_per_item,
         )
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.dashboard import cards, classes, implied
+from app.dashboard import cards, classes, implied, plain_summary
 from app.dashboard import halo as halos
 from app.dashboard.charts import score_history_of_highest_items
 from app.dashboard.goal_texts import goal_position_or_empty_if_slow, goal_sentences_or_empty
@@ -166,11 +166,13 @@ def build_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
         if family.counts_classes
         else match_quality_heatmap_of_row_groups(snapshot.score, snapshot.variance, campaign.gamma)
     )
+    built_cards = cards.build_dashboard_cards(snapshot, progress)
     figures = {
         "status": campaign.status,
         "answered": snapshot.hit_count > 0,
         "crowd_gone": snapshot.crowd_gone,
-        "cards": asdict(cards.build_dashboard_cards(snapshot, progress)),
+        "cards": asdict(built_cards),
+        "summary": plain_summary.summary_sentences(snapshot, built_cards.goal),
         "cut": cut.description_text if cut else "",
         "words": live_sentence_by_name(snapshot, progress),
         "pace": pace_json_fields(snapshot),

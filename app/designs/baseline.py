@@ -17,6 +17,7 @@ class Baseline(Pairwise):
     title: ClassVar[str] = "Pairwise against a baseline"
     summary: ClassVar[str] = "Choose one of two items; one is always the baseline."
     example: ClassVar[str] = "Which translation is better?"
+    repeats_items: ClassVar[bool] = False  # its partner is always the baseline
 
     baseline: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default="",

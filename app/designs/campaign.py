@@ -15,6 +15,7 @@ from app.selection.condition_squares import BlockOrder
 from app.selection.registry import SelectingCampaign
 
 CampaignStatus: TypeAlias = Literal["draft", "running", "paused", "finished"]
+PeopleFrom: TypeAlias = Literal["link", "people", "prolific", "mturk", "platform", "programs"]
 
 
 # Columns that hold settings together. A setting that SQL reads has a column of its own instead.
@@ -133,6 +134,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     flag_reasons: list[str]
     flag_people: int
     # The visit
+    people_from: PeopleFrom = field(default="link", metadata=CROWD)
     prolific_completion_code: str | None = field(default=None, metadata=CROWD)
     panel_title: str = field(default="", metadata=CROWD)
     panel_query: str = field(default="", metadata=CROWD)

@@ -86,6 +86,8 @@ class Design(InputModel, ABC):
         items_per_hit: The possible numbers of items.
         default_method: The default method of analysis, by name; empty where no method is closer to the design.
         fewest_items: The fewest items of an informative answer; fewer are never asked.
+        repeats_items: Whether annotators of a new campaign may judge an item again, as it takes several partners to
+            compare an item with.
         noun: The annotators' word for the value of an item.
         item_naming: How an item is named, a letter or the side, where unjudged items are chosen below the items.
         fits_in_grid: Whether each item has one control, so that several criteria fit side by side.
@@ -107,6 +109,7 @@ class Design(InputModel, ABC):
     default_law: ClassVar[str]
     default_method: ClassVar[str] = ""
     fewest_items: ClassVar[int] = 1
+    repeats_items: ClassVar[bool] = False
     noun: ClassVar[str] = "score"
     item_naming: ClassVar[Literal["letter", "side"] | None] = None
     fits_in_grid: ClassVar[bool] = False

@@ -21,6 +21,7 @@ class PlaceDesign(Design):
 
     value_kind: ClassVar[ValueKind] = "order"
     fewest_items: ClassVar[int] = 2
+    repeats_items: ClassVar[bool] = True
     noun: ClassVar[str] = "place"
     unit: ClassVar[Unit] = PERCENT_BEATEN_UNIT
 

@@ -120,6 +120,7 @@ def demo_campaign_settings_for_arm(arm: str, request: ExperimentRequest) -> Camp
     changes = {
         "name": f"{request.name} ({arm})",
         "judgments_per_item": request.judgments_per_item,
+        "repeat_items": True,  # the same in all arms, whose designs have different defaults
         "hits_per_annotator": max_judgments and -(-max_judgments // HUMAN_ARMS[arm]["items_per_hit"]),
     }
     return CampaignSettings.model_validate(

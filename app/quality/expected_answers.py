@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from app.designs.design import Design
 from app.designs.field_flags import InputModel
 from app.designs.number_parsing import parse_nonnegative_int_or_none, parse_strict_decimal
+from app.designs.scale import MAX_POINTS
 from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
 
 DEFAULT_TOLERANCE_POINTS = 15.0
@@ -33,6 +34,29 @@ def default_tolerance_cell_or_empty(design: Design) -> str:
         "ordered_classes": "0",
     }
     return defaults.get(design.value_kind, "")
+
+
+def proposed_tolerance_cell_or_empty(design: Design) -> str:
+    """Return the tolerance that editors enter for a new expected answer; empty if its default suits the scale.
+
+    On an ordinal scale it is as much of the scale as the default of scores, in whole steps.
+    """
+    steps = round(DEFAULT_TOLERANCE_POINTS / MAX_POINTS * (len(design.classes) - 1))
+    return f"{steps}" if design.value_kind == "ordered_classes" and steps else ""
+
+
+def reason_for_proposed_tolerance_or_empty(design: Design) -> str:
+    """Return why the proposed or default tolerance suits the scale, as a sentence; empty without tolerances."""
+    if design.value_kind == "points":
+        return f"{DEFAULT_TOLERANCE_POINTS:g} points leave room for people who use the scale a little differently."
+    if design.value_kind == "ratio":
+        return "Half to twice the expected ratio leaves room for people who use numbers a little differently."
+    if design.value_kind != "ordered_classes":
+        return ""
+    if steps := proposed_tolerance_cell_or_empty(design):
+        amount = "1 step leaves" if steps == "1" else f"{steps} steps leave"
+        return f"{amount} room for people who choose a neighbouring label."
+    return "With so few labels, only the expected one is right."
 
 
 class ExpectedAnswer(InputModel):

@@ -232,6 +232,7 @@ async def launch_campaign(cluster: Cluster) -> Work:
         token = await issue_token_or_refuse(connection, owner.id, "trial", now=now)
     await engine.dispose()
     settings = {"name": "Trial", "question": "How good?", "judgments_per_item": 1000, "items_per_hit": ITEMS_PER_HIT}
+    settings["repeat_items"] = True  # an annotator answers more tasks than there are items
     table = "id,text\n" + "".join(f"v{number},text {number}\n" for number in range(ITEMS))
     headers = {"authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(base_url=f"{cluster.base_url}/api/v1", headers=headers, timeout=30) as client:

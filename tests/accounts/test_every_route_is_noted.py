@@ -131,6 +131,8 @@ CHANGES = [
     page(CAMPAIGN + "/items/checks", action="gold", item="v5", expected="80", tolerance=""),
     page(CAMPAIGN + "/items/unmark", item="v5"),
     page(CAMPAIGN + "/items/gold", kind="gold", pasted="id,text,expected\ng9,to run,90"),
+    page(CAMPAIGN + "/check-remedy", kind="gold", remedy="show"),
+    Change("POST", CAMPAIGN + "/settings/{step}", {"data": {"checks_percent": ""}}, {"step": "quality"}),
     page(CAMPAIGN + "/items/show-checks"),
     page(CAMPAIGN + "/items/known-answers", column="truth", count="1", keep="on"),
     page(CAMPAIGN + "/items/one", text="verb 6"),

@@ -319,7 +319,7 @@ async def task(served: AsyncEngine, origin: str) -> Callable[..., Any]:
         now = datetime.now(UTC)
         defaults: dict[str, Any] = {
             "name": "Lexical frequency", "question": "How often is this verb used?", "low_label": "very rare",
-            "high_label": "very frequent", "judgments_per_item": 1, "welcome": False,
+            "high_label": "very frequent", "judgments_per_item": 1, "repeat_items": True, "welcome": False,
             "instructions": "Think of *all* texts you read.\n\n- books\n- messages",
         }  # fmt: skip
         async with served.begin() as connection:

@@ -238,6 +238,24 @@ async def test_expected_labels_are_ticked_as_annotators_see_them(task: Any, open
     await page.wait_for_url("**?done=saved")
 
 
+async def test_a_new_practice_item_on_an_ordinal_scale_accepts_the_neighbouring_label_and_says_why(
+    task: Any, open_visit_step: Any
+) -> None:
+    labels = {"labels": ["awful", "bad", "so-so", "good", "great"]}
+    draft = await task(launched=False, design="ordinal", design_settings=labels, items_per_hit=1)
+    page = await open_visit_step(draft)
+    editor = page.get_by_role("group", name="Training")
+    await editor.get_by_role("button", name="Add a practice item").press("Enter")
+    await page.keyboard.type("Best day of my life!")
+    await editor.get_by_role("checkbox", name="great").press("Space")
+    await expect(editor.get_by_label("Tolerance")).to_have_value("1")
+    await expect(editor.get_by_text("1 step leaves room for people who choose a neighbouring label.")).to_be_visible()
+    await save(page)
+    await page.wait_for_url("**?done=saved")
+    expected = "text,expected,tolerance\nBest day of my life!,great,1"
+    await expect(page.locator("textarea[name=training]")).to_have_value(expected)
+
+
 async def test_a_table_that_cards_cannot_show_stays_a_table(task: Any, open_visit_step: Any) -> None:
     draft = await task(launched=False, training='text\texpected\n5" screen\t20\n7" screen\t40', items_per_hit=2)
     page = await open_visit_step(draft)

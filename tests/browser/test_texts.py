@@ -38,6 +38,7 @@ async def uploaded(served, origin):
     async def make(table: str, name: str, **settings: Any) -> Task:
         now = datetime.now(UTC)
         values: dict[str, Any] = {"name": "Texts", "question": "How good?", "judgments_per_item": 3, "welcome": False}
+        values["repeat_items"] = True
         async with served.begin() as connection:
             row = await lifecycle.create_draft_campaign_or_refuse(
                 connection, CampaignSettings(**values | settings), now=now

@@ -22,6 +22,7 @@ VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 
 async def create_draft(engine: AsyncEngine, **settings: Any) -> Campaign:
     values: dict[str, Any] = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3, "welcome": False}
+    values["repeat_items"] = True
     chosen = CampaignSettings(**values | settings)
     async with engine.begin() as connection:
         return await lifecycle.create_draft_campaign_or_refuse(connection, chosen, now=NOW)

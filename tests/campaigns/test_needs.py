@@ -12,7 +12,7 @@ from tests.campaigns.drafts import create_draft, import_items
 
 
 def settings(**changes):
-    return CampaignSettings(name="Verbs", question="How often?", **changes)
+    return CampaignSettings(name="Verbs", question="How often?", repeat_items=True, **changes)
 
 
 def choose(before, need, **numbers):

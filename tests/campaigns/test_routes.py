@@ -299,16 +299,20 @@ async def test_a_launch_says_what_it_fixes_for_a_goal_and_what_happens_at_its_en
     assert "“best” suits this goal" in page
 
 
-async def test_what_is_left_to_do_for_a_draft_is_on_each_of_its_pages(researcher):
+async def test_each_page_of_a_draft_has_the_steps_of_its_settings_with_the_same_marks(researcher):
     address = await create(researcher)
-    parts = ("", "/analysis", "/items", "/share", "/export")
-    for part in parts:
-        assert "To do: </span>" in (page := (await researcher.get(f"{address}{part}")).text), part
-        assert page.count('class="done"') == 1, part
-        assert f'Any time: </span><a href="{address}/preview">Preview as participant</a>' in page  # never done
-    await upload(researcher, address)
-    for part in parts:
-        assert (await researcher.get(f"{address}{part}")).text.count('class="done"') == 2, part
+    for uploaded in (False, True):
+        if uploaded:
+            await upload(researcher, address)
+        settings = (await researcher.get(f"{address}/settings/how-much")).text
+        rail = settings.partition('class="rail"')[2].partition(" apart")[0]  # without the advanced settings
+        titles, done = re.findall(r">([^<>]+)</(?:a|b)>", rail), rail.count("(done)")
+        for part in ("", "/analysis", "/items", "/share", "/export"):
+            page = (await researcher.get(f"{address}{part}")).text
+            checklist = page.partition('class="checklist"')[2].partition("</ol>")[0]
+            assert [title[2:] for title in re.findall(r">(\d [^<>]+)</(?:a|b)>", checklist)] == titles, part
+            assert checklist.count("Done:") == done, part
+    assert 'class="checklist"' not in (await researcher.get(f"{address}/preview")).text  # which has the visit's steps
     await researcher.post(f"{address}/launch")
     assert "To do: </span>" not in (await researcher.get(f"{address}/items")).text
 
@@ -442,7 +446,8 @@ async def test_every_setting_of_a_launched_campaign_can_be_linked_to(researcher)
 
 async def test_a_launch_warns_of_what_prolific_needs_and_the_campaign_lacks(researcher):
     for code, limit in (("", ""), ("C123", ""), ("", "20"), ("C123", "20")):
-        address = await create(researcher, prolific_completion_code=code, hits_per_annotator=limit)
+        settings = {"people_from": "prolific", "prolific_completion_code": code, "hits_per_annotator": limit}
+        address = await create(researcher, **settings)
         await upload(researcher, address)
         page = (await researcher.get(f"{address}/launch/confirm")).text
         assert ("no completion code" in page) == (not code)
@@ -451,7 +456,7 @@ async def test_a_launch_warns_of_what_prolific_needs_and_the_campaign_lacks(rese
 
 
 async def test_the_limit_that_prolific_needs_can_be_set_after_the_launch_as_the_pages_say(researcher):
-    address = await create(researcher)
+    address = await create(researcher, people_from="prolific")
     await upload(researcher, address)
     assert "before people arrive" in (await researcher.get(f"{address}/launch/confirm")).text
     await researcher.post(f"{address}/launch")

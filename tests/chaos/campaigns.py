@@ -98,6 +98,7 @@ def common_settings(rng: Random, **settings: Any) -> dict[str, Any]:
         "name": f"Chaos {rng.randrange(10**9)}",
         "question": "How much?",
         "welcome": False,
+        "repeat_items": True,
         "judgments_per_item": rng.choice((1, 2, 8)),
         "lease_minutes": 1,
         "seed": rng.randrange(10**6),

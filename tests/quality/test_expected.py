@@ -12,11 +12,17 @@ from app.designs.magnitude import Magnitude
 from app.designs.ordinal import Ordinal
 from app.designs.pairwise import Pairwise
 from app.designs.ranking import Ranking
-from app.designs.registry import DESIGNS
+from app.designs.registry import DESIGNS, make_design
 from app.designs.slider import Slider
 from app.errors import Invalid
 from app.quality.check_expectations import expectation_cells, parse_expectations_or_refuse
-from app.quality.expected_answers import ExpectedAnswer, expected_answer_of_cells_or_none, feedback_on_check_answers
+from app.quality.expected_answers import (
+    ExpectedAnswer,
+    expected_answer_of_cells_or_none,
+    feedback_on_check_answers,
+    proposed_tolerance_cell_or_empty,
+    reason_for_proposed_tolerance_or_empty,
+)
 from tests.toys.smiley import Smiley
 
 
@@ -204,3 +210,23 @@ def test_an_expectation_says_one_thing(subtests):
     for said in ({}, {"value": 3, "place": 1}, {"labels": ["a"], "value": 1}, {"tolerance": 3}):
         with subtests.test(said=said), pytest.raises(ValidationError, match="one of value, labels and place"):
             ExpectedAnswer.model_validate(said)
+
+
+@pytest.mark.parametrize(
+    ("design", "labels", "tolerance", "reason"),
+    [
+        ("slider", 0, "", "15 points leave room for people who use the scale a little differently."),
+        ("magnitude", 0, "", "Half to twice the expected ratio leaves room for people who use numbers a little"),
+        ("ordinal", 9, "1", "1 step leaves room for people who choose a neighbouring label."),
+        ("ordinal", 5, "1", "1 step leaves room for people who choose a neighbouring label."),
+        ("ordinal", 3, "", "With so few labels, only the expected one is right."),
+        ("categories", 5, "", ""),
+        ("pairwise", 0, "", ""),
+    ],
+)
+def test_a_new_expected_answer_gets_a_tolerance_that_suits_its_scale(design, labels, tolerance, reason):
+    settings = {"labels": [f"label {k}" for k in range(labels)]} if labels else {}
+    made = make_design(design, settings)
+    assert proposed_tolerance_cell_or_empty(made) == tolerance
+    assert reason_for_proposed_tolerance_or_empty(made).startswith(reason)
+    assert bool(reason_for_proposed_tolerance_or_empty(made)) == bool(reason)

@@ -15,7 +15,7 @@ from app.annotation.platforms.return_templates import (
     refuse_unknown_placeholders,
     validate_query_with_placeholders,
 )
-from app.designs.campaign import Campaign
+from app.designs.campaign import Campaign, PeopleFrom
 from app.designs.field_flags import EDITABLE, PRIVATE, InputModel, OneLine
 from app.text.ports import PORT_PATTERN
 
@@ -124,6 +124,10 @@ CallHeader = Annotated[str, StringConstraints(strip_whitespace=True), AfterValid
 class CrowdSettings(InputModel):
     """Settings of a campaign for annotators' work."""
 
+    people_from: PeopleFrom = Field(
+        default=Campaign.people_from, title="Where do people come from?", json_schema_extra=EDITABLE,
+        description="Pages then show what this way of recruiting needs. It lets no one in and keeps no one out.",
+    )  # fmt: skip
     minutes_per_hit: Minutes | None = Field(
         default=None, title="Minutes per task", json_schema_extra=EDITABLE,
         description="How long one task takes. Shown to annotators.",

@@ -32,6 +32,7 @@ from app.campaigns.launch import load_sentence_on_own_priors_or_none
 from app.campaigns.open_link import close_open_link_and_keep_platform_links, platform_beside_open_link_or_none
 from app.campaigns.pay import HourlyPay
 from app.campaigns.recordings_check import load_recording_notes
+from app.campaigns.rule_fitting import store_check_remedy
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.campaigns.setup_rail import build_setup_rail
 from app.campaigns.totals import CampaignTotals
@@ -39,6 +40,7 @@ from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
 from app.privacy.consent_text import consent_warnings
+from app.quality.check_remedies import unfit_check_rules
 from app.quality.rule_reach import load_reach_summary
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.record.deletion import count_failed_payments_and_calls
@@ -140,8 +142,10 @@ async def show_action_confirmation_page(
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     priors = await load_sentence_on_own_priors_or_none(connection, campaign.id)
     recordings = await load_recording_notes(connection, campaign)
+    check_counts = await item_list.count_checks_by_kind(connection, campaign.id)
     notes = {
         "reach_summary": reach_summary,
+        "unfit_check_rules": unfit_check_rules(campaign, campaign.item_count, check_counts),
         "priors": priors,
         "recording_notes": recordings,
         "block_note": await load_note_on_blocks_or_empty(connection, campaign, with_refusals=True),
@@ -202,6 +206,13 @@ async def submit_judgments_per_item(values: FormFields, connection: Transaction,
     )
     subpage = "/plan" if values.get("from") == "plan" else "/launch/confirm"
     return redirect_to(campaign_page_url(slug, subpage, notice="saved"))
+
+
+@router.post(CAMPAIGN_PATH + "/check-remedy")
+async def submit_check_remedy(values: FormFields, connection: Transaction, slug: str) -> Response:
+    """Let a rule about gold or attention items flag someone, and show the page that launches the campaign again."""
+    await store_check_remedy(connection, slug, values.get("kind", ""), values.get("remedy", ""))
+    return redirect_to(campaign_page_url(slug, "/launch/confirm", notice="check-remedy"))
 
 
 @router.post(CAMPAIGN_PATH + "/close-open-link")

@@ -19,6 +19,7 @@ from app.annotation.hits.pages.steps import PageState
 from app.annotation.hits.withdrawal_code import WithdrawalOffer
 from app.annotation.onboarding.passphrase import is_same_passphrase, passphrase_wrong_error
 from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step_among_pages
+from app.annotation.onboarding.welcome import has_welcome_page
 from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
 from app.annotation.platforms.registry import platforms_of_campaign
 from app.annotation.platforms.settings import RETURN_SETTING_NAMES, crowd_setting_by_name_with_slug_of_campaign
@@ -298,6 +299,9 @@ async def visit_page_template_context(
         "token_hours": settings.worker_token_hours,
         "start_token": "",
         "instructions": instructions,
+        "are_instructions_new": not (
+            preview.platform.has_start_button or has_welcome_page(visit_settings, preview.platform)
+        ),
         "consent": consent,
         "asks_consent": has_consent_on_start_page(visit_settings, preview.platform),
         "place": place_of_step_among_pages(visit_settings, preview.platform, page.step),

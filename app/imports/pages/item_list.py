@@ -51,7 +51,7 @@ from app.quality.check_expectations import (
     expectation_column_names,
 )
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty
-from app.quality.expected_answers import default_tolerance_cell_or_empty
+from app.quality.expected_answers import default_tolerance_cell_or_empty, proposed_tolerance_cell_or_empty
 from app.quality.listings import describe_expected_answers
 from app.quality.rule_reach import (
     propose_checks_percent_or_none,
@@ -138,6 +138,7 @@ async def item_table_template_context(
         ),
         "known_answers": await load_known_answers_of_usual_columns(connection, campaign),
         "default_tolerance": default_tolerance_cell_or_empty(campaign.design),
+        "proposed_tolerance": proposed_tolerance_cell_or_empty(campaign.design),
         "kind": CONTENT_KINDS[campaign.content],
     }
 

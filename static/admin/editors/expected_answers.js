@@ -9,6 +9,8 @@ import { formatTable, parseTable } from "./table.js";
 const answerKinds = JSON.parse(document.querySelector("#expected-answer-inputs")?.textContent ?? "[]");
 const answerColumns = answerKinds.flatMap(({ criterion }) =>
   [`expected ${criterion}`.trim(), `tolerance ${criterion}`.trim()]);
+const PROPOSED_TOLERANCES = Object.fromEntries(answerKinds.map(({ criterion, proposed_tolerance: proposed }) =>
+  [`tolerance ${criterion}`.trim(), proposed]));
 const SET = { column: "set", label: "Task (optional)", placeholder: "same name: shown together" };
 const ID = { column: "id", label: "Id (optional)", placeholder: "the next free number" };
 const EDITORS = {
@@ -51,7 +53,7 @@ function editExpectedAnswers(text, { noun, last, beyond }) {
   const news = element("p");
   news.setAttribute("role", "status");
   const add = () => {
-    change([...readItems(text.value, columns), {}]);
+    change([...readItems(text.value, columns), { ...PROPOSED_TOLERANCES }]);
     focusCard(cards.children.length - 1);
   };
   const addButton = button(`Add a ${noun}`, add, { className: "" });
@@ -146,7 +148,8 @@ function editExpectedAnswers(text, { noun, last, beyond }) {
   }
 
   /** Return the controls of the expected answer to one criterion: a slider for points, boxes or suggestions for labels. */
-  function drawAnswer({ criterion, labels, range, ends, hint, default_tolerance: defaultTolerance }, item, id) {
+  function drawAnswer(kind, item, id) {
+    const { criterion, labels, range, ends, hint, default_tolerance: defaultTolerance } = kind;
     const [expected, tolerance] = ["expected", "tolerance"].map((column) => `${column} ${criterion}`.trim());
     const title = `Expected answer ${criterion}`.trim();
     const answer = cellControl("input", expected, item, { placeholder: hint });
@@ -164,16 +167,16 @@ function editExpectedAnswers(text, { noun, last, beyond }) {
     } else if (range) {
       controls.push(drawSlider(title, range, ends, answer, () => readCards(answer)));
     }
-    if (defaultTolerance || item[tolerance]) controls.push(drawTolerance(tolerance, item, defaultTolerance, `${id}-tolerance`));
+    if (defaultTolerance || item[tolerance]) controls.push(drawTolerance(tolerance, item, kind, `${id}-tolerance`));
     return element("div", { className: "question-facts" }, ...controls);
   }
 
   /** Return the field for the tolerance, with what follows from an answer that is not within it. */
-  function drawTolerance(column, item, defaultTolerance, id) {
-    const field = cellControl("input", column, item, { inputMode: "decimal", placeholder: defaultTolerance });
+  function drawTolerance(column, item, { default_tolerance: placeholder, tolerance_reason: reason }, id) {
+    const field = cellControl("input", column, item, { inputMode: "decimal", placeholder });
     field.setAttribute("aria-describedby", id);
     return element("div", {}, labelled("Tolerance (optional)", field),
-      element("p", { className: "aside", id, textContent: beyond }));
+      element("p", { className: "aside", id, textContent: `${reason} ${beyond}`.trim() }));
   }
 
   /** Return a control for a cell of the table, which is written back at each key. */

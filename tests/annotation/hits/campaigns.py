@@ -31,8 +31,9 @@ NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 async def create_running_campaign(
     engine: AsyncEngine, *, items: int = 12, launched: bool = True, **settings: Any
 ) -> Campaign:
-    """A campaign with `items` items, launched."""
+    """A campaign with `items` items, launched. One annotator may judge an item again unless the settings differ."""
     defaults = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3, "welcome": False}
+    defaults["repeat_items"] = True
     chosen = CampaignSettings.model_validate(defaults | settings)
     async with engine.begin() as connection:
         draft = await lifecycle.create_draft_campaign_or_refuse(connection, chosen, now=NOW)

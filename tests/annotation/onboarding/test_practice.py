@@ -112,12 +112,21 @@ async def test_instructions_can_be_opened_in_training_and_in_the_test_as_in_task
         engine, training=TABLE, qualification=TABLE, items_per_hit=2, instructions="Think of *all* texts."
     )
     first_set, address = await open_campaign_link(client, campaign)
-    assert folded_instructions_of(first_set) == ["Think of <em>all</em> texts."]
+    assert '<details class="instructions" open>' in first_set  # which no page before has shown
     feedback = await answered(client, address, first_set, 10, 90)
     assert folded_instructions_of(feedback) == ["Think of <em>all</em> texts."]
     test = await send_form(client, address, feedback, seen="1")
     assert "A short test" in test
     assert folded_instructions_of(test) == ["Think of <em>all</em> texts."]
+
+
+async def test_people_who_read_the_instructions_on_the_welcome_page_find_them_folded_in_the_training(client, engine):
+    campaign = await create_running_campaign(
+        engine, training=TABLE, items_per_hit=2, welcome=True, instructions="Think of *all* texts."
+    )
+    welcome, address = await open_campaign_link(client, campaign)
+    first_set = await send_form(client, address, welcome)
+    assert folded_instructions_of(first_set) == ["Think of <em>all</em> texts."]
 
 
 def folded_instructions_of(html):

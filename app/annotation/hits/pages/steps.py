@@ -14,6 +14,7 @@ from app.annotation.hits.landing import load_rendered_sample_items
 from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding import visit_progress
 from app.annotation.onboarding.steps import VISIT_STEPS, place_of_step_among_pages
+from app.annotation.onboarding.welcome import has_welcome_page
 from app.annotation.platforms.assignments import WorkerTokens
 from app.annotation.platforms.registry import platform_with_title
 from app.database.session import Driver
@@ -80,6 +81,7 @@ async def render_onboarding_step(
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "instructions": instructions,
+        "are_instructions_new": not (platform.has_start_button or has_welcome_page(visit.settings, platform)),
         "consent": consent,
         "place": place_of_step_among_pages(visit.settings, platform, step),
     }

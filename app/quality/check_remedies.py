@@ -1,0 +1,208 @@
+"""Ways to let a rule about gold or attention items flag someone, where a campaign has too few of them. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from app.designs.campaign import Campaign
+from app.errors import pluralize
+from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show_checks_or_empty
+from app.quality.fitting_rules import sentence_on_check_rule_that_stays
+from app.quality.rule_reach import (
+    CHECK_KINDS,
+    MAX_CHECKS_PERCENT,
+    PERCENT_STEP,
+    expected_check_count_or_none,
+    largest_workload_of_one_annotator,
+    number_of_checks_one_person_meets_text,
+    propose_checks_percent_or_none,
+    rule_reach_in_campaign,
+)
+from app.quality.settings import active_rule_choices_by_name, rule_threshold_and_value_of_line
+
+RemedyName = Literal["show", "strict"]
+STRICTER_CAREFUL_PERCENTS = (10, 5)  # failures of a careful person, tried in this order; fewer are not realistic
+POOLING_RULE = "signs"  # counts failed checks together with other signs of carelessness
+
+
+@dataclass(frozen=True)
+class CheckRemedy:
+    """Settings with which a rule about checks can flag someone, or with which tasks show checks at all.
+
+    Attributes:
+        name: "show" for a larger share of tasks with a check, "strict" for a rule that needs fewer failures.
+        title: Text of the button.
+        consequence: What changes, as sentences.
+        settings: The settings to store, by name.
+
+    """
+
+    name: RemedyName
+    title: str
+    consequence: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class UnfitCheckRule:
+    """An active rule about checks of a campaign that has some, which can flag no one.
+
+    Attributes:
+        kind: The kind of checks, which is the name of the rule.
+        problem: Why the rule flags no one, as a sentence.
+        missing_count: Number of checks to add at least; 0 if there are enough.
+        remedies: Changes of settings that let the rule flag someone.
+        pooled_sentence: That failures still count among other signs; empty if they do not.
+
+    """
+
+    kind: str
+    problem: str
+    missing_count: int
+    remedies: list[CheckRemedy]
+    pooled_sentence: str
+
+
+def unfit_check_rules(campaign: Campaign, item_count: int, check_counts: Mapping[str, int]) -> list[UnfitCheckRule]:
+    """Return the active rules about checks that can flag no one, with remedies; none for kinds without checks.
+
+    Args:
+        campaign: The campaign.
+        item_count: Number of items that annotators are asked about.
+        check_counts: Number of checks of each kind.
+
+    """
+    if reason_hits_cannot_show_checks_or_empty(campaign):
+        return []
+    planner = RemedyPlanner(campaign, item_count, check_counts)
+    active_rules = active_rule_choices_by_name(campaign)
+    kinds = [kind for kind in CHECK_KINDS if check_counts.get(kind) and kind in active_rules]
+    return [planner.unfit_rule(kind) for kind in kinds if not planner.can_flag(campaign, kind)]
+
+
+@dataclass(frozen=True)
+class RemedyPlanner:
+    """Tries settings of a campaign with these numbers of items and checks."""
+
+    campaign: Campaign
+    item_count: int
+    check_counts: Mapping[str, int]
+
+    def unfit_rule(self, kind: str) -> UnfitCheckRule:
+        """Return what is wrong with the rule about a kind of checks, and what helps."""
+        per_hit = number_of_checks_per_hit(self.campaign)
+        missing = max(0, self.failures_needed(self.campaign, kind) * per_hit - self.check_counts[kind])
+        return UnfitCheckRule(kind, self.problem(kind), missing, [*self.remedies(kind)], self.pooled_sentence(kind))
+
+    def can_flag(self, campaign: Campaign, kind: str) -> bool:
+        """Return whether the rule can flag someone with these settings."""
+        workload = largest_workload_of_one_annotator(campaign, self.item_count, self.check_counts)
+        rule = active_rule_choices_by_name(campaign)[kind].rule
+        return not rule_reach_in_campaign(rule, campaign, workload, campaign.false_alarms / 1000).never_reason
+
+    def failures_needed(self, campaign: Campaign, kind: str) -> int:
+        """Return the number of failed checks from which the rule flags a person who fails them all."""
+        rule = active_rule_choices_by_name(campaign)[kind].rule
+        return rule.least_work_requirement(campaign.design.value_kind, campaign.false_alarms / 1000).count
+
+    def problem(self, kind: str) -> str:
+        """Return why the rule flags no one, as a sentence."""
+        if not self.campaign.checks_percent:
+            title = active_rule_choices_by_name(self.campaign)[kind].rule.title
+            checks = pluralize(self.check_counts[kind], f"{kind} item")
+            return f"No task shows your {checks}, so “{title}” flags no one."
+        workload = largest_workload_of_one_annotator(self.campaign, self.item_count, self.check_counts)
+        return sentence_on_check_rule_that_stays(self.campaign, workload, kind)
+
+    def remedies(self, kind: str) -> Iterator[CheckRemedy]:
+        """Yield a share of tasks with which the rule can flag someone; otherwise one that needs fewer failures."""
+        percent = self.percent_to_show(kind)
+        shown = replace(self.campaign, checks_percent=percent)
+        if not self.campaign.checks_percent or (percent > self.campaign.checks_percent and self.can_flag(shown, kind)):
+            yield CheckRemedy(
+                "show",
+                f"Show checks in {percent:g} % of tasks",
+                f"{self.sentence_start_on_checks_met(shown, kind)}{self.text_on_need(shown, kind)}.",
+                {"checks_percent": percent},
+            )
+        if not self.can_flag(shown, kind):
+            yield from self.strict_remedy(shown, kind)
+
+    def strict_remedy(self, shown: Campaign, kind: str) -> Iterator[CheckRemedy]:
+        """Yield the mildest stricter rule that can flag someone, if there is one."""
+        careful_percent = self.careful_percent(kind)
+        for stricter_percent in STRICTER_CAREFUL_PERCENTS:
+            if stricter_percent >= careful_percent:
+                continue
+            lines = custom_rules_with_threshold(self.campaign.quality_rules, kind, stricter_percent)
+            changed = replace(shown, quality_rules=lines)
+            if self.can_flag(changed, kind):
+                failures = self.failures_needed(changed, kind)
+                shown_too = "" if self.campaign.checks_percent else f", shown in {shown.checks_percent:g} % of tasks"
+                yield CheckRemedy(
+                    "strict",
+                    f"Flag people who fail {failures} {kind} items{shown_too}",
+                    f"A careful person may then fail {stricter_percent} % of them instead of {careful_percent:g} %, so "
+                    "keep only those whose answer is beyond doubt.",
+                    {"quality_rules": lines, "checks_percent": shown.checks_percent},
+                )
+                return
+
+    def careful_percent(self, kind: str) -> float:
+        """Return the share of checks that a careful person may fail, in percent."""
+        return float(active_rule_choices_by_name(self.campaign)[kind].rule.model_dump()["careful_percent"])
+
+    def percent_to_show(self, kind: str) -> float:
+        """Return the share of tasks with which one person meets enough checks on average, or the largest possible one.
+
+        The present share stays if more would not help.
+        """
+        present = self.campaign.checks_percent
+        if not present:
+            proposal = propose_checks_percent_or_none(self.campaign, self.item_count, self.check_counts)
+            return float(proposal.percent if proposal else MAX_CHECKS_PERCENT)
+        needed = self.failures_needed(self.campaign, kind)
+        for percent in range(PERCENT_STEP, MAX_CHECKS_PERCENT + 1, PERCENT_STEP):
+            if percent > present and (self.expected_count(percent, kind) >= needed or percent == MAX_CHECKS_PERCENT):
+                is_enough = self.can_flag(replace(self.campaign, checks_percent=float(percent)), kind)
+                return float(percent) if is_enough else present
+        return present
+
+    def expected_count(self, percent: float, kind: str) -> float:
+        """Return how many checks of a kind one person meets on average; infinite if their tasks are unlimited."""
+        campaign = replace(self.campaign, checks_percent=percent)
+        workload = largest_workload_of_one_annotator(campaign, self.item_count, self.check_counts)
+        expected = expected_check_count_or_none(workload, kind)
+        return float("inf") if expected is None else expected
+
+    def sentence_start_on_checks_met(self, campaign: Campaign, kind: str) -> str:
+        """Return how many of the checks one person meets, such as "A person then meets about 2.4 of 3 gold items"."""
+        workload = largest_workload_of_one_annotator(campaign, self.item_count, self.check_counts)
+        total = pluralize(self.check_counts[kind], f"{kind} item")
+        if workload.max_hits is None:
+            return f"A person can then meet all {total}"
+        return f"A person then meets {number_of_checks_one_person_meets_text(workload, kind)} of {total}"
+
+    def text_on_need(self, campaign: Campaign, kind: str) -> str:
+        """Return that this is not enough for the rule, as the end of a sentence; empty if it is."""
+        if self.can_flag(campaign, kind):
+            return ""
+        return f"; the rule needs {pluralize(self.failures_needed(campaign, kind), 'failure')}"
+
+    def pooled_sentence(self, kind: str) -> str:
+        """Return that failures count among other signs of carelessness, if the rule about these can flag someone."""
+        pooling = active_rule_choices_by_name(self.campaign).get(POOLING_RULE)
+        if pooling is None:
+            return ""
+        workload = largest_workload_of_one_annotator(self.campaign, self.item_count, self.check_counts)
+        reach = rule_reach_in_campaign(pooling.rule, self.campaign, workload, self.campaign.false_alarms / 1000)
+        if not reach.suits_campaign or reach.never_reason:
+            return ""
+        return f"Failed {kind} items also count in “{pooling.rule.title}”, together with speed and repeated values."
+
+
+def custom_rules_with_threshold(lines: list[str], kind: str, careful_percent: int) -> list[str]:
+    """Return custom rules with this share of failures of a careful person; all other lines stay."""
+    name = "careful_percent"
+    kept = [line for line in lines if rule_threshold_and_value_of_line(line)[:2] != (kind, name)]
+    return [*kept, f"{kind}.{name}: {careful_percent}"]

@@ -1,0 +1,71 @@
+"""By default the judgments of an item come from different people; designs that compare items show them again."""
+
+import pytest
+
+from app.campaigns import step_input
+from app.campaigns.settings import CampaignSettings
+from app.designs.registry import DESIGNS
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    fetch_rows,
+    fetch_value,
+    find_or_lease_next_hit,
+    submit_scores,
+)
+from tests.campaigns.drafts import VERBS, apply_action, create_draft, import_items
+from tests.quality.test_reach import page_of
+
+QUESTION = {"name": "Verbs", "question": "How frequent?"}
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_only_designs_that_compare_items_with_each_other_show_them_again_by_default(design):
+    settings = CampaignSettings.model_validate(QUESTION | {"design": design})
+    assert settings.repeat_items == (design in {"pairwise", "best_worst", "ranking"})
+
+
+def test_a_choice_overrides_the_default_of_the_design():
+    assert CampaignSettings.model_validate(QUESTION | {"repeat_items": True}).repeat_items
+    assert not CampaignSettings.model_validate(QUESTION | {"design": "ranking", "repeat_items": False}).repeat_items
+
+
+def test_choosing_another_design_in_the_form_follows_its_default_unless_a_researcher_chose_otherwise():
+    usual = CampaignSettings.model_validate(QUESTION)
+    chosen = CampaignSettings.model_validate(QUESTION | {"repeat_items": True})
+    for before, after in ((usual, "pairwise"), (chosen, "ordinal")):
+        changed = step_input.parse_settings_with_step_form(before, "question", QUESTION | {"design": after})
+        assert changed.repeat_items
+    pairs = CampaignSettings.model_validate(QUESTION | {"design": "pairwise"})
+    changed = step_input.parse_settings_with_step_form(pairs, "question", QUESTION | {"design": "slider"})
+    assert not changed.repeat_items
+
+
+async def test_one_visitor_of_a_new_campaign_judges_each_item_once_and_does_not_finish_it_alone(engine, researcher):
+    form = QUESTION | {"design": "slider", "items_per_hit": "2", "low_label": "rare", "high_label": "frequent"}
+    reply = await researcher.post("/admin/campaigns/new", data=form)
+    assert reply.status_code == 303
+    async with engine.begin() as connection:
+        draft = await load_campaign_by_slug_or_refuse(connection, "verbs")
+    await import_items(engine, draft, VERBS)
+    visitor = await create_annotator(engine, await apply_action(engine, draft))
+    while (work := await find_or_lease_next_hit(engine, visitor)).hit:
+        await submit_scores(engine, visitor, work.hit)
+    assert work.reason == "seen_all"
+    assert await fetch_rows(engine, "SELECT DISTINCT judgments FROM posteriors") == [(1,)]
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "running"
+
+
+async def test_before_the_launch_the_pages_say_how_many_different_people_a_new_campaign_needs(engine, researcher):
+    draft = await create_draft(engine, judgments_per_item=7, repeat_items=False)
+    await import_items(engine, draft, VERBS)
+    launch = await page_of(researcher, draft, "launch/confirm")
+    assert "You need at least 7 different people: each item gets 7 judgments, and no one judges an" in launch
+    assert "If you have fewer, ask for fewer judgments per item or show items again." in launch
+    assert "People7 or more" in launch
+
+
+async def test_a_campaign_that_shows_items_again_names_no_fewest_people(engine, researcher):
+    draft = await create_draft(engine, judgments_per_item=7, repeat_items=True)
+    await import_items(engine, draft, VERBS)
+    assert "different people" not in await page_of(researcher, draft, "launch/confirm")

@@ -1,0 +1,125 @@
+"""Gold items that can flag no one: what helps is offered where the rules are chosen, and before the launch."""
+
+import re
+from typing import Any
+
+import pytest
+
+from app.quality.check_remedies import unfit_check_rules
+from tests.annotation.hits.campaigns import fetch_rows
+from tests.campaigns.drafts import apply_action
+from tests.quality.test_reach import GOLD, ITEMS, page_of, with_gold
+from tests.unsaved import unsaved
+
+THREE_GOLD = ITEMS + GOLD[: GOLD.index("g3")]
+
+
+def remedies_of(gold=3, **settings):
+    [unfit] = unfit_check_rules(unsaved(**{"items_per_hit": 5} | settings), 60, {"gold": gold})
+    return unfit, {remedy.name: remedy for remedy in unfit.remedies}
+
+
+def test_three_gold_items_need_two_more_or_a_rule_that_three_failures_satisfy():
+    unfit, remedies = remedies_of(checks_percent=50)
+    assert unfit.problem == (
+        "“Fails gold items” stays on: one person would have to fail 5 gold items, and meets at most 3."
+    )
+    assert unfit.missing_count == 2
+    assert remedies.keys() == {"strict"}
+    assert remedies["strict"].title == "Flag people who fail 3 gold items"
+    assert remedies["strict"].settings == {"quality_rules": ["gold.careful_percent: 5"], "checks_percent": 50}
+
+
+def test_each_remedy_lets_the_rule_flag_someone():
+    for gold, settings in [(3, {}), (4, {"checks_percent": 50}), (6, {"checks_percent": 5, "hits_per_annotator": 8})]:
+        campaign = unsaved(**{"items_per_hit": 5} | settings)
+        [unfit] = unfit_check_rules(campaign, 60, {"gold": gold})
+        changed: dict[str, Any] = {}
+        for remedy in unfit.remedies:
+            changed |= remedy.settings
+        assert unfit_check_rules(unsaved(**{"items_per_hit": 5} | settings | changed), 60, {"gold": gold}) == []
+
+
+def test_a_rule_stays_as_mild_as_the_number_of_gold_items_allows():
+    assert remedies_of(4, checks_percent=50)[1]["strict"].settings["quality_rules"] == ["gold.careful_percent: 10"]
+    assert remedies_of(2, checks_percent=50)[1] == {}
+
+
+def test_a_larger_share_of_tasks_is_offered_if_it_is_enough():
+    unfit, remedies = remedies_of(6, checks_percent=5, hits_per_annotator=10)
+    assert unfit.missing_count == 0
+    assert remedies.keys() == {"show"}
+    assert remedies["show"].title == "Show checks in 50 % of tasks"
+    assert re.fullmatch(r"A person then meets about 4\.\d of 6 gold items\.", remedies["show"].consequence)
+
+
+def test_gold_items_that_no_task_shows_are_offered_to_be_shown():
+    unfit, remedies = remedies_of(6)
+    assert unfit.problem == "No task shows your 6 gold items, so “Fails gold items” flags no one."
+    assert remedies.keys() == {"show"}
+
+
+def test_custom_rules_stay_and_the_share_of_failures_is_replaced():
+    lines = ["too_fast: exclude", "gold.careful_percent: 15"]
+    strict = remedies_of(checks_percent=50, quality_rules=lines)[1]["strict"]
+    assert strict.settings["quality_rules"] == ["too_fast: exclude", "gold.careful_percent: 5"]
+    assert "instead of 15 %" in strict.consequence
+
+
+@pytest.mark.parametrize("settings", [{"quality_preset": "off"}, {"quality_rules": ["gold: nothing"]}])
+def test_a_rule_that_is_off_needs_no_remedy(settings):
+    assert unfit_check_rules(unsaved(checks_percent=50, **settings), 60, {"gold": 3}) == []
+
+
+def test_the_rule_that_pools_signs_is_named_while_it_can_flag_someone():
+    assert "Failed gold items also count in “Signs of carelessness”" in remedies_of()[0].pooled_sentence
+    assert remedies_of(quality_rules=["signs: nothing"])[0].pooled_sentence == ""
+
+
+async def test_quality_and_the_launch_offer_presses_that_mend_it(engine, researcher):
+    campaign = await with_gold(engine, THREE_GOLD, hits_per_annotator=None, checks_percent=50)
+    for part in ("settings/quality", "launch/confirm"):
+        page = await page_of(researcher, campaign, part)
+        assert "one person would have to fail 5 gold items, and meets at most 3" in page
+        assert "Add 2 more gold items" in page
+        assert "Flag people who fail 3 gold items" in page
+    address = f"/admin/campaigns/{campaign.slug}"
+    reply = await researcher.post(f"{address}/check-remedy", data={"kind": "gold", "remedy": "strict"})
+    assert reply.headers["location"] == f"{address}/launch/confirm?done=check-remedy"
+    assert await fetch_rows(engine, "SELECT quality_settings -> 'quality_rules' FROM campaigns") == [
+        (["gold.careful_percent: 5"],)
+    ]
+    page = await page_of(researcher, campaign, "launch/confirm")
+    assert "Flag people who fail" not in page
+    assert "Add 2 more gold items" not in page
+
+
+async def test_a_press_in_the_quality_step_saves_the_step_too(engine, researcher):
+    campaign = await with_gold(engine, THREE_GOLD, hits_per_annotator=None, checks_percent=None)
+    address = f"/admin/campaigns/{campaign.slug}/settings/quality"
+    fields = {"quality_preset": "strict", "go": "remedy-gold-strict"}
+    reply = await researcher.post(address, data=fields)
+    assert reply.headers["location"] == f"{address}?done=check-remedy"
+    [(preset, lines, percent)] = await fetch_rows(
+        engine,
+        "SELECT quality_settings ->> 'quality_preset', quality_settings -> 'quality_rules', checks_percent "
+        "FROM campaigns",
+    )
+    assert (preset, lines) == ("strict", ["gold.careful_percent: 5"])
+    assert percent
+
+
+async def test_after_the_launch_a_rule_can_still_be_made_stricter_but_no_gold_added(engine, researcher):
+    campaign = await with_gold(engine, THREE_GOLD, hits_per_annotator=None, checks_percent=50)
+    await apply_action(engine, campaign)
+    page = await page_of(researcher, campaign, "settings/quality")
+    assert "Flag people who fail 3 gold items" in page
+    assert "Add 2 more gold items" not in page
+
+
+async def test_a_remedy_that_no_longer_helps_changes_nothing(engine, researcher):
+    campaign = await with_gold(engine, THREE_GOLD, hits_per_annotator=None, checks_percent=50)
+    for fields in ({"kind": "gold", "remedy": "show"}, {"kind": "bronze", "remedy": "strict"}, {}):
+        reply = await researcher.post(f"/admin/campaigns/{campaign.slug}/check-remedy", data=fields)
+        assert reply.status_code == 303
+    assert await fetch_rows(engine, "SELECT quality_settings -> 'quality_rules' FROM campaigns") == [([],)]
