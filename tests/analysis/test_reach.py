@@ -1,6 +1,7 @@
 """Methods that the answers of each design support; a new design is checked once it is registered."""
 
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -16,7 +17,8 @@ from app.analysis.available_methods import (
 from app.analysis.label_tables import fit_dawid_skene, lazy_judgment_label_table
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.pairwise_tables import preference_pair_columns
-from app.analysis.result_types import Options
+from app.analysis.result_types import Answers, Options, Scores
+from app.designs.design import Design
 from app.designs.registry import DESIGNS
 from app.inference.ground import metrics
 from app.inference.ground.inestimable import Inestimable
@@ -51,10 +53,18 @@ def made_by(make, *given):
         return reason
 
 
+@cache
+def fit_all_scores(design_class: type[Design]) -> tuple[Answers, dict[str, Scores]]:
+    """Return simulated answers of a design, and the scores by every method that it offers: several tests read them."""
+    design = design_class()
+    made = simulated_answers(design, hits=200)
+    offered = available_methods_for_design(design, design.default_items).scores
+    return made, {name: fit_scores_with_reading_notes(method, made) for name, method in offered.items()}
+
+
 def test_every_method_that_is_offered_scores_answers_of_the_design(design):
-    made = simulated_answers(design)
-    for name, method in available_methods_for_design(design, design.default_items).scores.items():
-        found = fit_scores_with_reading_notes(method, made)
+    made, scores = fit_all_scores(type(design))
+    for name, found in scores.items():
         assert np.isfinite(found.values[made.has_judgments]).all(), name
 
 
@@ -85,19 +95,18 @@ def test_what_the_answers_do_not_reach_is_refused_by_name(design):
 
 
 def test_who_reads_answers_as_another_kind_says_so_once(design):
-    made = simulated_answers(design)
-    for method in available_methods_for_design(design, design.default_items).scores.values():
-        codes = [note.code for note in fit_scores_with_reading_notes(method, made).notes if note.code in CODES]
+    for name, found in fit_all_scores(type(design))[1].items():
+        method = SCORE_METHODS[name]
+        codes = [note.code for note in found.notes if note.code in CODES]
         whole_points = method.reads == "ordered_classes" and design.value_kind == "points"
         assert len(codes) == len(set(codes))
         assert bool(codes) == (method.reads != design.value_kind) or whole_points or "labels_in_points" in codes
 
 
 def test_a_higher_place_on_the_scale_gets_a_higher_score_by_every_method(design):
-    made = simulated_answers(design, hits=200)
-    for name, method in available_methods_for_design(design, design.default_items).scores.items():
-        found = fit_scores_with_reading_notes(method, made)
-        place = np.arange(made.n_items)[made.has_judgments]
+    made, scores = fit_all_scores(type(design))
+    place = np.arange(made.n_items)[made.has_judgments]
+    for name, found in scores.items():
         assert metrics.spearman(place, found.values[made.has_judgments]) > 0.8, name
 
 
@@ -170,7 +179,12 @@ def test_published_judgments_of_pairs_have_their_transitivity_in_the_tables(argu
     assert rows["transitivity"][3] == 14_476
     assert rows["transitivity_without_ties"][2] == pytest.approx(0.863, abs=0.0005)
     assert "retest" not in rows
-    columns = [column.name for column in fit_table_or_refuse(TABLE_METHODS["annotators"], made, Options()).columns]
+    few = replace(
+        made,
+        seq=made.seq[:200],
+        **{name: getattr(made, name)[:400] for name in ("hit", "item", "annotator", "score", "value")},
+    )
+    columns = [column.name for column in fit_table_or_refuse(TABLE_METHODS["annotators"], few, Options()).columns]
     assert columns == [
         *("annotator", "name", "hits", "judgments"),
         *("discrimination", "discrimination_error", "discrimination_low", "discrimination_high"),
@@ -244,7 +258,8 @@ def test_as_many_items_are_certain_as_the_paper_says(word, certain):
 
 
 def test_labels_of_a_design_are_not_cut_whatever_is_chosen():
-    made = senses("add-v")
+    made = simulated_answers(DESIGNS["categories"]())
+    assert len(made.classes) > 2
     for name in ("labels", "label_annotators", "label_items", "agreement"):
         two, seven = [fit_table_or_refuse(TABLE_METHODS[name], made, Options(classes=classes)) for classes in (2, 7)]
         assert two == seven
