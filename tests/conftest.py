@@ -71,6 +71,7 @@ COUNT_SCHEMA_OBJECTS = text("""
          + (SELECT count(*) FROM pg_trigger)
 """)
 STRONG_PASSWORD_HASHER = passwords.PASSWORD_HASHER  # before `cheap_passwords`
+OBJECTS_BEFORE_COLLECTION = 10_000
 SERVER = pytest.StashKey[str]()
 RUNNING = pytest.StashKey[ExitStack]()
 
@@ -130,6 +131,8 @@ def pytest_collection() -> Iterator[Any]:
     finally:
         gc.enable()
         gc.freeze()
+        # What is collected in a test is little and short-lived; with Python's 700 it takes twice the time.
+        gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
