@@ -161,8 +161,7 @@ class Settings(BaseSettings):
         le=1_000_000,
         description=(
             "Memory of each process for the posteriors of campaigns in use, in MB: about 1 MB per campaign and 60 "
-            "to 400 bytes per item, depending on the selection rule. Beyond it, the campaign used least recently "
-            "is read again at its next use."
+            "bytes per item. Beyond it, the campaign used least recently is read again at its next use."
         ),
     )
     public_url: Annotated[str, AfterValidator(_validate_public_url)] | None = Field(

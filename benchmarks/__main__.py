@@ -13,6 +13,7 @@ from pathlib import Path
 def main(llmfao_folder: Path | None) -> None:
     arguments_by_benchmark: dict[str, list[Path]] = {
         "selection": [],
+        "index_memory": [],
         "serving": [],
         "open_hits": [],
         "large": [],

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 ItemNumbers = npt.NDArray[np.intp]
+ItemOrder = npt.NDArray[np.int32]  # one for all items is kept
 
 PLAN_SEED = 20151
 
@@ -25,8 +26,7 @@ class BalancedPlan:
         self.item_count, self.size = item_count, size
         self.hits_per_round = max(1, -(-item_count // size))
         self._shifts: list[ItemNumbers] = []
-        self._difference_counts: npt.NDArray[np.int64] | None = None
-        self._arrangements: dict[int, tuple[ItemNumbers, ItemNumbers]] = {}
+        self._arrangements: dict[int, tuple[ItemOrder, ItemOrder]] = {}
 
     def hits_of_round(self, round_number: int) -> list[list[int]]:
         """Return the HITs of a round, numbered from 0, each led by its first item."""
@@ -46,12 +46,12 @@ class BalancedPlan:
         hit: list[int] = items[places[places < self.item_count]].tolist()
         return hit
 
-    def _item_order_and_places_of_round(self, round_number: int) -> tuple[ItemNumbers, ItemNumbers]:
+    def _item_order_and_places_of_round(self, round_number: int) -> tuple[ItemOrder, ItemOrder]:
         """Return the items in the order of columns, and the place of each item; new once all shifts were used."""
         cycle = round_number // self.hits_per_round
         if cycle not in self._arrangements:
             order = np.random.default_rng([PLAN_SEED, cycle]).permutation(self.item_count)
-            self._arrangements[cycle] = order, np.argsort(order)
+            self._arrangements[cycle] = order.astype(np.int32), np.argsort(order).astype(np.int32)
         return self._arrangements[cycle]
 
     def _shifts_of_round(self, round_number: int) -> ItemNumbers:
@@ -63,17 +63,15 @@ class BalancedPlan:
     def _choose_least_used_shifts(self, step: int) -> ItemNumbers:
         """Return the shift of each column, (size,), whose differences came up least so far."""
         rows = self.hits_per_round
-        if self._difference_counts is None:
-            self._difference_counts = np.zeros((self.size, self.size, rows), np.int64)
+        earlier = np.array(self._shifts, np.intp).reshape(-1, self.size)
         shifts = np.zeros(self.size, np.intp)
         for column in range(1, self.size):
-            # Shifts in proportion to the column repeat no difference if the number of rows allows it.
-            candidates = (column * step + np.arange(rows)) % rows
-            uses = sum(
-                self._difference_counts[other, column, (candidates - shifts[other]) % rows] for other in range(column)
-            )
-            shifts[column] = candidates[np.argmin(uses)]
-        for column in range(1, self.size):
+            # Shifts in proportion to the column repeat no difference if the number of rows allows it. Each earlier
+            # shift takes at most one candidate for each other column: so among this many, one is as good as any.
+            candidates = (column * step + np.arange(min(rows, column * step + 1))) % rows
+            uses = np.zeros(len(candidates), np.intp)
             for other in range(column):
-                self._difference_counts[other, column, (shifts[column] - shifts[other]) % rows] += 1
+                counts = np.bincount((earlier[:, column] - earlier[:, other]) % rows, minlength=rows)
+                uses += counts[(candidates - shifts[other]) % rows]
+            shifts[column] = candidates[np.argmin(uses)]
         return shifts

@@ -34,8 +34,9 @@ class RandomCompanions(LeastJudgedCompanions):
     """Companions uniformly at random, first from the items with the fewest judgments."""
 
     def _make_companions_drawn_by_match_quality(self, items: ItemNumbers) -> Companions:
-        count = len(self._known.score)
-        return Companions(items, np.zeros(count), np.ones(count), 1.0)
+        count = len(self._known.score)  # all items are alike, and so the arrays take no memory
+        score, variance = np.broadcast_to(0.0, count), np.broadcast_to(1.0, count)
+        return Companions(items, score, variance, 1.0, places=self._places)
 
 
 def make_leaders_and_random_companions(
@@ -156,6 +157,5 @@ BALANCED_RULE = BalancedRule(
     "Balanced: ask about all items equally often, each time with other items",
     make_pools=make_leaders_and_random_companions,
     matches_by_score=False,
-    index_bytes_per_item=280,
     reason=FEWEST_JUDGMENTS,
 )

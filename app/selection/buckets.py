@@ -54,6 +54,11 @@ class Buckets:
         numbers, ends = make_bucket(items), (starts + sizes).tolist()
         return [numbers[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
 
+    def make_bucket_of_items(self, items: npt.NDArray[np.intp]) -> Bucket:
+        """Return a bucket of these items, (n,), which are in no bucket."""
+        self._place[items] = np.arange(len(items))
+        return make_bucket(items)
+
     def add_item(self, item: int, bucket: Bucket) -> None:
         """Add an item that is in no bucket."""
         self._place[item] = len(bucket)

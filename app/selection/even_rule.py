@@ -195,6 +195,5 @@ EVEN_RULE = EvenRule(
     "Whole scale: ask about all items equally often, together with similar ones",
     needs_ordered_scores=True,
     make_pools=make_least_judged_leaders_and_companions,
-    index_bytes_per_item=60,
     reason=FEWEST_JUDGMENTS,
 )

@@ -54,7 +54,6 @@ THRESHOLD_RULE = AlgorithmOne(
     needs_ordered_scores=True,
     needs_bounded_scores=True,
     make_pools=partial(make_near_line_leaders_and_companions, make_scale_line_at_threshold),
-    index_bytes_per_item=260,
     leader_worth=partial(log_gain_of_each_item_at_line, make_scale_line_at_threshold),
     reason="near_the_threshold",
 )

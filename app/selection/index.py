@@ -89,7 +89,7 @@ class SelectionIndex(OpenItems):
         leaders lead.
         """
         super().__init__(values, settings)
-        self.leaders, self.companions = make_pools(settings, np.array(self.open_items(), np.intp), self)
+        self.leaders, self.companions = make_pools(settings, self.open_item_numbers(), self)
         self._reason = reason
 
     @property
@@ -138,7 +138,7 @@ class SelectionIndex(OpenItems):
 
     def require_consistency(self) -> None:
         """Raise ValueError unless the arrangement is that of the arrays. For tests."""
-        wanted = np.array(self.open_items(), np.intp)
+        wanted = self.open_item_numbers()
         self.leaders.require_consistency(wanted)
         self.companions.require_consistency(wanted)
 
@@ -300,7 +300,7 @@ def _draw_companions_and_remove_full_ones(
     return drawn
 
 
-INDEX_BYTES_OF_SORTED_ITEM = 400  # under a rule that sorts all items
+INDEX_BYTES_PER_ITEM = 60  # at most, under a rule whose index keeps its items in arrays of numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +323,7 @@ class AlgorithmOne:
     needs_bounded_scores: bool = False
     for_systems_only: bool = False
     matches_by_score: bool = True
-    index_bytes_per_item: int = INDEX_BYTES_OF_SORTED_ITEM
+    index_bytes_per_item: int = INDEX_BYTES_PER_ITEM
     make_pools: MakePools = make_highest_variance_leaders_and_companions
     leader_worth: Callable[[SelectionSettings, ItemValues], Array] | None = None
     reason: str = LEAST_CERTAIN

@@ -72,12 +72,18 @@ class LabelIndex(OpenItems):
         super().__init__(values, settings)
         self.items_with_unread_labels: set[int] = set()
         self._measure, self._reason, self._bags = measure, reason, Buckets(len(self.score))
-        self._labels = label_counts_of_each_posterior(states)
-        self._alike = Counter(self._labels)  # how many items got these labels, those that want none any more too
-        self._open: dict[LabelCounts, Bucket] = {}
-        items = self.open_items()
-        for item in items:
-            self._bags.add_item(item, self._open.setdefault(self._labels[item], make_empty_bucket()))
+        distinct, kind_of_item = distinct_label_counts_and_kind_of_each_posterior(states)
+        self._shared_counts = {labels: labels for labels in distinct}  # items that are alike refer to the same tuple
+        self._labels: list[LabelCounts] = [*map(distinct.__getitem__, kind_of_item)]
+        # How many items got these labels, those that want none any more too.
+        self._alike = Counter(dict(zip(distinct, np.bincount(kind_of_item).tolist(), strict=True)))
+        items = self.open_item_numbers()
+        items = items[np.argsort(kind_of_item[items], kind="stable")]
+        kinds, starts = np.unique(kind_of_item[items], return_index=True)
+        buckets = self._bags.make_bucket_of_each_run(items, starts)
+        self._open: dict[LabelCounts, Bucket] = {
+            distinct[kind]: bucket for kind, bucket in zip(kinds.tolist(), buckets, strict=True)
+        }
         self._size = len(items)
         self._refit_model()
 
@@ -91,7 +97,7 @@ class LabelIndex(OpenItems):
         for item, labels in zip(item_numbers, label_counts_of_each_posterior(posterior_states), strict=True):
             self.items_with_unread_labels.discard(item)
             if sum(labels) > sum(self._labels[item]):
-                self._move_item_to_bucket_of_labels(item, labels)
+                self._move_item_to_bucket_of_labels(item, self._shared_counts.setdefault(labels, labels))
         if self._count_labels() >= REFIT_GROWTH * self._fitted_to:
             self._refit_model()
 
@@ -188,7 +194,23 @@ def label_counts_of_each_posterior(states: npt.ArrayLike) -> list[LabelCounts]:
 
     The prior is less than a label of each class, or, if an item comes with more, as good as labels.
     """
-    return list(map(tuple, np.floor(np.asarray(states, np.float64)).astype(np.int64).tolist()))
+    return list(map(tuple, _count_labels_of_each_class(states).tolist()))
+
+
+def distinct_label_counts_and_kind_of_each_posterior(
+    states: npt.ArrayLike,
+) -> tuple[list[LabelCounts], npt.NDArray[np.intp]]:
+    """Return the different counts of labels among Dirichlet posteriors, (N, K), and the place of each one's, (N,)."""
+    counts = _count_labels_of_each_class(states)
+    kinds = first = np.zeros(len(counts), np.intp)
+    for column in counts.T:
+        keys = kinds * (column.max(initial=0) + 1) + column
+        _, first, kinds = np.unique(keys, return_index=True, return_inverse=True)
+    return [*map(tuple, counts[first].tolist())], kinds
+
+
+def _count_labels_of_each_class(states: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    return np.floor(np.asarray(states, np.float64)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

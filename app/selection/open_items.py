@@ -47,8 +47,14 @@ class OpenItems(ItemValues, ABC):
 
     def open_items(self) -> list[int]:
         """Return the items that want judgments, in numerical order. O(N)."""
-        wanted = np.flatnonzero((self.status == 0) & (self.judgments < self._wanted)).tolist()
-        return [item for item in wanted if item not in self._never]
+        numbers: list[int] = self.open_item_numbers().tolist()
+        return numbers
+
+    def open_item_numbers(self) -> npt.NDArray[np.intp]:
+        """Return the items that want judgments as an array. A list of a million numbers would take 36 MB."""
+        is_open = (self.status == 0) & (self.judgments < self._wanted)
+        is_open[[number for number in self._never if number < len(is_open)]] = False
+        return np.flatnonzero(is_open)
 
     def has_open_items_left_after_hit(
         self,

@@ -326,5 +326,4 @@ PAIRS_RULE = PairsRule(
     needs_ordered_scores=True,
     reason=FEWEST_JUDGMENTS,
     make_pools=make_least_judged_leaders_and_companions,
-    index_bytes_per_item=60,
 )

@@ -12,7 +12,7 @@ from app.selection.rule import Rule, SelectionSettings
 from app.selection.systems_rule import SYSTEMS_RULE
 
 ALL_SELECTION_RULES = (
-    AlgorithmOne(index_bytes_per_item=60),
+    AlgorithmOne(),
     EVEN_RULE,
     BALANCED_RULE,
     BEST_ITEMS_RULE,

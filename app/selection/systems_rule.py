@@ -141,5 +141,6 @@ SYSTEMS_RULE = AlgorithmOne(
     for_systems_only=True,
     make_pools=make_hardest_neighbour_leaders_and_companions,
     leader_worth=lambda _settings, values: gain_and_hardest_neighbour_of_each_system(values)[0],
+    index_bytes_per_item=400,  # systems are few, and are kept in sets of Python objects
     reason=HARDEST_NEIGHBOURS,
 )

@@ -10,20 +10,20 @@ a cell's items has an upper bound, and only cells that may hold the best item ar
 
 import math
 from collections.abc import Collection, Iterator
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.selection.buckets import Bucket, Buckets, Pick, make_empty_bucket
+from app.selection.buckets import Bucket, Buckets, Pick
 from app.selection.expected_gain import JudgmentNoise, log_gain_at_distance, log_gain_at_distance_zero
 from app.selection.grid import SparseGrid
 from app.selection.item_sets import ItemSet
 from app.selection.leaders import iterate_bucket
 from app.selection.rule import ItemValues
+from app.selection.score_order import ItemsByScore, order_items_of_each_cell_by_score
 from app.selection.threshold_line import ScaleLine
 
 GAIN_COLUMN_WIDTH = 0.15  # of a cell, in standard deviations before the first judgment, over the root of n + 1
@@ -31,19 +31,17 @@ CELLS_SORTED_FIRST = 16  # cells that are put in order at once
 BOUND_SLACK = 1e-9  # of a bound, since where a cell ends is rounded
 
 CellKey = tuple[int, int]  # of a cell: judgments, column
-
-
-class SameScoreItems(NamedTuple):
-    """Items of the same number of judgments and the same score."""
-
-    score: float
-    bucket: Bucket
+CellScan = tuple[float, int, Bucket, Iterator[tuple[float, Bucket]], float, float]
+"""Negative gain of a score, number of its cell, items of the score, other scores of the cell with their items, the gain
+of the cell's items at the line, and how steeply that falls.
+"""
 
 
 class NearLineLeaders:
     """Items that may lead, by gain from the highest down, as `HighestVarianceLeaders` by variance.
 
-    In a cell items of the same score share one bucket: at the start of a campaign that is one bucket of all.
+    In a cell items are in the order of their scores: so those nearest to the line are found at once, and a draw
+    examines few others.
     """
 
     def __init__(
@@ -66,14 +64,9 @@ class NearLineLeaders:
         self._unit = GAIN_COLUMN_WIDTH * math.sqrt(self.noise.initial_variance)
         self._bags, self._size = Buckets(len(score)), len(items)
         self._cells = SparseGrid(self._cell_borders, empty_values=(math.inf, math.inf, 0.0))
-        self._within: list[dict[float, SameScoreItems]] = []
+        self._items_by_cell: list[ItemsByScore] = []
         self._bounds: tuple[Array, Array, Array, LazyDescendingOrder] | None = None
-        items = items[np.lexsort((score[items], judgments[items]))]
-        columns = judgments[items], score[items]
-        differs = np.any([np.diff(column, prepend=np.nan) != 0 for column in columns], axis=0)
-        for bag in self._bags.make_bucket_of_each_run(items, np.flatnonzero(differs)):
-            same_score: float = self._score.item(bag[0])
-            self._scores_in_cell_of_item(bag[0])[same_score] = SameScoreItems(same_score, bag)
+        self._sort_items_into_cells(items)
 
     def __len__(self) -> int:
         """Number of items that may lead."""
@@ -82,22 +75,22 @@ class NearLineLeaders:
     def add(self, item: int) -> None:
         """Allow an item to lead, by its present values."""
         self._bounds = None
-        score, within = self._score.item(item), self._scores_in_cell_of_item(item)
-        alike = within.get(score)
-        if alike is None:
-            within[score] = alike = SameScoreItems(score, make_empty_bucket())
-        self._bags.add_item(item, alike.bucket)
+        score, judgments = self._score.item(item), self._judgments.item(item)
+        key = self._cell_key(score, judgments)
+        number = self._cells.number_by_key.get(key)
+        if number is None:
+            number = self._open_cell_and_return_number(key)
+        self._items_by_cell[number].add(item, score)
         self._size += 1
 
     def remove(self, item: int) -> None:
         """Stop an item from leading; its values must still be those it was added with."""
         self._bounds = None
-        score, key = self._score.item(item), self._cell_key(item)
-        cell = self._within[self._cells.number_by_key[key]]
-        self._bags.remove_item(item, cell[score].bucket)
-        if not cell[score].bucket:
-            del cell[score]
-        if not cell:
+        score, judgments = self._score.item(item), self._judgments.item(item)
+        key = self._cell_key(score, judgments)
+        cell = self._items_by_cell[self._cells.number_by_key[key]]
+        cell.remove(item, score)
+        if not cell.scores:
             self._cells.close_empty_cell(key)
         self._size -= 1
 
@@ -108,42 +101,32 @@ class NearLineLeaders:
         in_pool = not old_status and not self._status.item(item)
         if in_pool and after == old_judgments + 1 > 1 and after <= self._wanted:
             self.noise.learn_from_score_move(after, self._score.item(item) - old_score)
-        self.line.update_position_for_item(item)
+        self.line.update_position_for_item(item, old_score, old_status)
 
     def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """Return the item of highest gain that is not barred, None if all are barred.
 
         Ties between scores are broken uniformly, and then ties between items of the same values.
         """
-        best, ties, at = -math.inf, 0, self.line.position
-        best_pick: tuple[int, Bucket] | None = None
-        for bound, number, highest, steepness in self._iterate_cells(at):
-            if bound < best:
-                break
-            for score, bag in self._within[number].values():
-                gain = highest - (score - at) ** 2 * steepness
-                if gain < best or (item := self._bags.pick_item_or_none(bag, barred, rng)) is None:
-                    continue
-                best, ties = gain, ties + 1 if gain == best else 1
-                if ties == 1 or rng.random() * ties < 1.0:
-                    best_pick = item, bag
-        return best_pick and Pick(best_pick[0], 1.0 / (ties * self._bags.count_items_not_barred(best_pick[1], barred)))
+        for tied in self._iterate_tied_buckets():
+            picks = [
+                (item, bucket)
+                for bucket in tied
+                if (item := self._bags.pick_item_or_none(bucket, barred, rng)) is not None
+            ]
+            if picks:
+                item, bucket = picks[int(rng.random() * len(picks)) if len(picks) > 1 else 0]
+                return Pick(item, 1.0 / (len(picks) * self._bags.count_items_not_barred(bucket, barred)))
+        return None
 
     def iterate_all_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.
         """
-        candidates: list[tuple[float, float, Bucket]] = []
-        position = self.line.position
-        for bound, number, highest, steepness in self._iterate_cells(position):
-            while candidates and -candidates[0][0] >= bound:
-                yield from iterate_bucket(self._bags, heappop(candidates)[2], barred, rng)
-            within = self._within[number].values()
-            for (score, bag), tie in zip(within, rng.random(len(within)).tolist(), strict=True):
-                heappush(candidates, ((score - position) ** 2 * steepness - highest, tie, bag))
-        while candidates:
-            yield from iterate_bucket(self._bags, heappop(candidates)[2], barred, rng)
+        for tied in self._iterate_tied_buckets():
+            for place in rng.permutation(len(tied)).tolist() if len(tied) > 1 else (0,):
+                yield from iterate_bucket(self._bags, tied[place], barred, rng)
 
     def log_gains(self, items: npt.ArrayLike) -> Array:
         """Return the present gain of another judgment of each of these items; see `log_gain_at_distance`."""
@@ -162,6 +145,24 @@ class NearLineLeaders:
         gains = self.log_gains(np.array(found_order, np.intp))
         if np.any(np.diff(gains) > BOUND_SLACK * np.abs(gains[1:])):
             raise ValueError("an item comes before one of higher gain")
+
+    def _iterate_tied_buckets(self) -> Iterator[list[Bucket]]:
+        """Yield the buckets of the scores with the same gain, from the highest gain down.
+
+        The best scores of the cells examined so far are in a heap; a cell is examined once it may hold a better one.
+        """
+        position = self.line.position
+        scans: list[CellScan] = []
+        for bound, number, highest, steepness in self._iterate_cells(position):
+            while scans and -scans[0][0] > bound:
+                yield pop_buckets_of_lowest_loss(scans, position)
+            buckets = self._items_by_cell[number].iterate_buckets_outward_from(position)
+            score, bucket = next(buckets)
+            heappush(
+                scans, ((score - position) ** 2 * steepness - highest, number, bucket, buckets, highest, steepness)
+            )
+        while scans:
+            yield pop_buckets_of_lowest_loss(scans, position)
 
     def _iterate_cells(self, position: float) -> Iterator[tuple[float, int, float, float]]:
         """Yield the cells from the highest bound down.
@@ -182,27 +183,48 @@ class NearLineLeaders:
                 return
             yield bounds.item(number), number, highest.item(number), steepness.item(number)
 
-    def _scores_in_cell_of_item(self, item: int) -> dict[float, SameScoreItems]:
-        key = self._cell_key(item)
-        if key in self._cells.number_by_key:
-            return self._within[self._cells.number_by_key[key]]
+    def _sort_items_into_cells(self, items: npt.NDArray[np.intp]) -> None:
+        items = items[np.lexsort((self._score[items], self._judgments[items]))]
+        score, judgments = self._score[items], self._judgments[items]
+        column = np.floor(score * np.sqrt(judgments + 1.0) / self._unit)
+        is_first = (np.diff(judgments, prepend=-1) != 0) | (np.diff(column, prepend=np.nan) != 0)
+        starts = np.flatnonzero(is_first)
+        cells = order_items_of_each_cell_by_score(items, score, starts, self._bags)
+        for cell, start in zip(cells, starts.tolist(), strict=True):
+            key = self._cell_key(score.item(start), judgments.item(start))
+            self._items_by_cell[self._open_cell_and_return_number(key)] = cell
+
+    def _open_cell_and_return_number(self, key: CellKey) -> int:
         number = self._cells.open_new_cell_and_return_number(key)
-        self._within += [{} for _ in range(len(self._cells.keys) - len(self._within))]
-        return self._within[number]
+        missing = len(self._cells.keys) - len(self._items_by_cell)
+        self._items_by_cell += [ItemsByScore(self._bags) for _ in range(missing)]
+        return number
 
-    def _cell_key(self, item: int) -> CellKey:
-        judgments = self._judgments.item(item)
-        return judgments, math.floor(self._score.item(item) / self._cell_width(judgments))
-
-    def _cell_width(self, judgments: int) -> float:
-        return self._unit / math.sqrt(judgments + 1.0)
+    def _cell_key(self, score: float, judgments: int) -> CellKey:
+        return judgments, math.floor(score * math.sqrt(judgments + 1.0) / self._unit)
 
     def _cell_borders(self, key: CellKey) -> tuple[float, float, float]:
         """Return the lowest and highest score of a cell, up to rounding, and its number of judgments."""
         judgments, column = key
-        width = self._cell_width(judgments)
+        width = self._unit / math.sqrt(judgments + 1.0)
         slack = BOUND_SLACK * (abs(column) + 1) * width
         return column * width - slack, (column + 1) * width + slack, float(judgments)
+
+
+def pop_buckets_of_lowest_loss(scans: list[CellScan], position: float) -> list[Bucket]:
+    """Remove the buckets of the lowest loss from a heap, and continue the scans of their cells."""
+    lowest, tied = scans[0][0], []
+    while scans and scans[0][0] == lowest:
+        _, number, bucket, buckets, highest, steepness = scans[0]
+        tied.append(bucket)
+        following = next(buckets, None)
+        if following is None:
+            heappop(scans)
+        else:
+            score, bucket = following
+            loss = (score - position) ** 2 * steepness - highest
+            heapreplace(scans, (loss, number, bucket, buckets, highest, steepness))
+    return tied
 
 
 class HighestGainCompanions:
@@ -245,7 +267,7 @@ class LazyDescendingOrder:
     def __init__(self, bounds: Array) -> None:
         """Keep the bounds, (C,), unsorted."""
         self._bounds, first = bounds, min(CELLS_SORTED_FIRST, len(bounds))
-        self._places = np.argpartition(-bounds, first - 1) if first else np.empty(0, np.intp)
+        self._places = (-bounds).argpartition(first - 1) if first else np.empty(0, np.intp)
         self._first = self._places_in_descending_order(self._places[:first])
 
     def __iter__(self) -> Iterator[int]:
@@ -253,5 +275,5 @@ class LazyDescendingOrder:
         yield from self._places_in_descending_order(self._places[len(self._first) :])
 
     def _places_in_descending_order(self, places: npt.NDArray[np.intp]) -> list[int]:
-        order: list[int] = places[np.argsort(-self._bounds[places], kind="stable")].tolist()
+        order: list[int] = places[(-self._bounds[places]).argsort(kind="stable")].tolist()
         return order

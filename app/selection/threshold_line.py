@@ -1,12 +1,18 @@
 """Position of the line through the scale: at a threshold, or below the best items."""
 
+import math
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection
-from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 import numpy as np
 
+from app.inference.ground.arrays import Array
 from app.selection.rule import ItemStatus, ItemValues
+
+GONE = int(ItemStatus.GONE)  # flags are compared ten times as slowly
+RANKS_NEAR_LINE = 1_000  # items on each side of the line whose scores are kept in order
+MAX_SCORES_GROWTH = 4  # times as many scores as there are ranks near the line; of more, only the nearest are kept
 
 
 class ScaleLine(Protocol):
@@ -15,8 +21,8 @@ class ScaleLine(Protocol):
     @property
     def position(self) -> float: ...
 
-    def update_position_for_item(self, item: int) -> None:
-        """Update an item whose score has changed, or that has left the pool or come back."""
+    def update_position_for_item(self, item: int, old_score: float, old_status: int) -> None:
+        """Update an item whose score has changed from the old one, or that has left the pool or come back."""
 
 
 def number_of_best_items_but_not_all(wanted_count: int, size: int) -> int:
@@ -30,27 +36,36 @@ class ThresholdLine:
     def __init__(self, position: float) -> None:
         self.position = position
 
-    def update_position_for_item(self, item: int) -> None:
+    def update_position_for_item(self, item: int, old_score: float, old_status: int) -> None:
         """Do nothing: the line is fixed."""
 
 
 class BelowBestLine:
     """A line midway between the k-th and the (k + 1)-th best score of the items that count.
 
-    The items of the goal count: those in the pool, also settled, that are asked about. The best are in one heap and the
-    others in another, each with outdated entries, so the line is found without examining all items.
+    The items of the goal count: those in the pool, also settled, that are asked about. Only the scores near the line
+    are kept, in order and with their numbers of items, and moving the line to the next rank is one step. If it leaves
+    these scores, others are kept, after a pass over all items.
     """
 
-    def __init__(self, values: ItemValues, best_count: int, never_drawn: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        values: ItemValues,
+        best_count: int,
+        never_drawn: Collection[int] = (),
+        *,
+        ranks_near_line: int = RANKS_NEAR_LINE,
+    ) -> None:
         """Arrange the items; their values are shared with the caller.
 
         `best_count` is k, see `number_of_best_items_but_not_all`. `never_drawn` are the numbers of items that are not
-        asked about.
+        asked about. `ranks_near_line` is the number of items on each side whose scores are kept, at least 1.
         """
         self._score, self._status = values.score, values.status
         self._wanted, self._never = best_count, frozenset(never_drawn)
+        self._ranks_near_line = ranks_near_line
         self._at: float | None = None
-        self._rebuild_heaps()
+        self._keep_scores_near_line()
 
     @property
     def position(self) -> float:
@@ -58,79 +73,86 @@ class BelowBestLine:
             self._at = self._compute_line_position()
         return self._at
 
-    def update_position_for_item(self, item: int) -> None:
-        """Update an item whose score has changed, or that has left the pool or come back. O(log N)."""
+    def update_position_for_item(self, item: int, old_score: float, old_status: int) -> None:
+        """Update an item whose score has changed from the old one, or that has left the pool or come back.
+
+        O(log of the scores that are kept).
+        """
+        if item in self._never:
+            return
         self._at = None
-        counts = not self._status.item(item) & ItemStatus.GONE and item not in self._never
-        self._size += counts - self._counts.item(item)
-        self._counts[item] = counts
-        if counts:
-            self._push_item_to_heap_of_its_side(item)
-        elif self._is_best[item]:
-            self._set_is_best_and_count(item, is_best=False)
-        if len(self._best) + len(self._rest) > 2 * len(self._score) + 64:
-            self._rebuild_heaps()
+        if not old_status & GONE:
+            self._add_to_count_of_score(old_score, -1)
+        if not self._status.item(item) & GONE:
+            self._add_to_count_of_score(self._score.item(item), 1)
+        if len(self._scores) > MAX_SCORES_GROWTH * self._ranks_near_line + 64:
+            self._keep_scores_near_line()
 
     def _compute_line_position(self) -> float:
         if self._size < 2:  # nobody has to be told apart
-            return float(self._score[self._counts].sum())
-        self._rebalance_heaps()
-        middle: float = (self._best[0][0] - self._rest[0][0]) / 2  # the scores of the others are kept as negative ones
-        return middle
+            return float(self._counting_scores().sum())
+        if not self._move_to_last_best_score():
+            self._keep_scores_near_line()
+            self._move_to_last_best_score()
+        return (self._last_best + self._first_other) / 2
 
-    def _rebuild_heaps(self) -> None:
-        self._counts = self._status & ItemStatus.GONE == 0
-        self._counts[[*self._never]] = False
-        counting = np.flatnonzero(self._counts)
-        order = counting[np.argsort(-self._score[counting], kind="stable")]
-        self._size, self._bests = (
-            len(order),
-            min(number_of_best_items_but_not_all(self._wanted, len(order)), len(order)),
-        )
-        self._is_best = np.zeros(len(self._score), dtype=bool)
-        self._is_best[order[: self._bests]] = True
-        scores = self._score.tolist()
-        self._best = [(scores[item], item) for item in order[: self._bests].tolist()]
-        self._rest = [(-scores[item], item) for item in order[self._bests :].tolist()]
-        heapify(self._best)
-        heapify(self._rest)
+    def _counting_scores(self) -> Array:
+        """Return the scores of the items that count, (M,)."""
+        counts = self._status & GONE == 0
+        counts[[*self._never]] = False
+        scores: Array = self._score[counts]
+        return scores
 
-    def _push_item_to_heap_of_its_side(self, item: int) -> None:
-        score = self._score.item(item)
-        if self._is_best[item]:
-            heappush(self._best, (score, item))
-        else:
-            heappush(self._rest, (-score, item))
+    def _keep_scores_near_line(self) -> None:
+        """Find the k-th best score, and keep the scores near it."""
+        scores = self._counting_scores()
+        self._size = len(scores)
+        last = self._size - number_of_best_items_but_not_all(self._wanted, self._size)  # its place from the lowest up
+        low, high = last - self._ranks_near_line, last + self._ranks_near_line
+        places = [place for place in (low, last, high) if 0 <= place < self._size]
+        ordered = np.partition(scores, places) if places else scores
+        self._last_best = ordered.item(last) if self._size else 0.0
+        self._lowest = ordered.item(low) if low >= 0 else -math.inf
+        self._highest = ordered.item(high) if high < self._size else math.inf
+        self._above = int(np.count_nonzero(scores > self._last_best))
+        # A million items may have the lowest score: only the others, which are few, are sorted.
+        between = scores[(scores > self._lowest) & (scores < self._highest)]
+        distinct, counts = np.unique(between, return_counts=True)
+        self._count_by_score: dict[float, int] = dict(zip(distinct.tolist(), counts.tolist(), strict=True))
+        for border in {self._lowest, self._highest} - {-math.inf, math.inf}:
+            self._count_by_score[border] = int(np.count_nonzero(scores == border))
+        self._scores = sorted(self._count_by_score)
 
-    def _set_is_best_and_count(self, item: int, *, is_best: bool) -> None:
-        self._bests += is_best - self._is_best.item(item)
-        self._is_best[item] = is_best
+    def _add_to_count_of_score(self, score: float, change: int) -> None:
+        """Change the number of items that have a score by 1 or -1."""
+        self._size += change
+        if score > self._last_best:
+            self._above += change
+        if not self._lowest <= score <= self._highest:
+            return
+        count = self._count_by_score.get(score, 0) + change
+        if not count:
+            del self._count_by_score[score], self._scores[bisect_left(self._scores, score)]
+            return
+        if change == count == 1:
+            insort(self._scores, score)
+        self._count_by_score[score] = count
 
-    def _rebalance_heaps(self) -> None:
-        """Move items between the heaps until the number of best items and the order are right."""
+    def _move_to_last_best_score(self) -> bool:
+        """Move to the k-th best score, and return whether that and the next one are among the scores that are kept."""
         k = number_of_best_items_but_not_all(self._wanted, self._size)
-        self._drop_stale_heap_entries()
-        while self._bests < k:
-            self._move_last_to_other_heap(self._rest, best=True)
-        while self._bests > k:
-            self._move_last_to_other_heap(self._best, best=False)
-        while self._best[0][0] < -self._rest[0][0]:
-            self._move_last_to_other_heap(self._rest, best=True)
-            self._move_last_to_other_heap(self._best, best=False)
-
-    def _move_last_to_other_heap(self, heap: list[tuple[float, int]], *, best: bool) -> None:
-        """Move the last item of one heap to the other."""
-        _, item = heappop(heap)
-        self._set_is_best_and_count(item, is_best=best)
-        self._push_item_to_heap_of_its_side(item)
-        self._drop_stale_heap_entries()
-
-    def _drop_stale_heap_entries(self) -> None:
-        while self._best and not self._is_current_heap_entry(self._best[0][1], self._best[0][0], is_best=True):
-            heappop(self._best)
-        while self._rest and not self._is_current_heap_entry(self._rest[0][1], -self._rest[0][0], is_best=False):
-            heappop(self._rest)
-
-    def _is_current_heap_entry(self, item: int, score: float, *, is_best: bool) -> bool:
-        """Return whether the item is still on this side, with this score."""
-        return bool(self._counts[item] and self._is_best[item] == is_best and self._score.item(item) == score)
+        scores, counts = self._scores, self._count_by_score
+        while self._above >= k:
+            place = bisect_right(scores, self._last_best)
+            if place == len(scores):
+                return False
+            self._last_best = scores[place]
+            self._above -= counts[self._last_best]
+        while (up_to_here := self._above + counts.get(self._last_best, 0)) < k:
+            place = bisect_left(scores, self._last_best)
+            if place == 0:
+                return False
+            self._last_best, self._above = scores[place - 1], up_to_here
+        place = bisect_left(scores, self._last_best)
+        self._first_other = self._last_best if up_to_here > k else scores[place - 1]
+        return up_to_here > k or place > 0

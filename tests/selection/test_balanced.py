@@ -75,6 +75,16 @@ def test_the_plan_depends_on_nothing_but_the_sizes():
     assert [one.hits_of_round(k) for k in range(8)] == [again.hits_of_round(k) for k in range(8)]
 
 
+def test_the_plan_of_a_running_campaign_stays_the_same_in_every_version():
+    plan = BalancedPlan(7, 3)
+    assert [plan.hits_of_round(number) for number in range(4)] == [
+        [[6, 3, 2], [1, 0], [4, 5]],
+        [[6, 0], [1, 5, 2], [4, 3]],
+        [[6, 5], [1, 3], [4, 0, 2]],
+        [[0, 3, 2], [4, 6], [1, 5]],
+    ]
+
+
 def test_drawn_one_at_a_time_items_are_shown_equally_often_and_no_pair_twice():
     index, rng = BALANCED_RULE.make_selection_index(values([0] * 48), settings()), np.random.default_rng(1)
     hits = []

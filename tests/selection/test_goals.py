@@ -133,15 +133,17 @@ def test_with_fewer_items_than_best_ones_somebody_still_leads():
     rows=st.lists(st.tuples(places, statuses), min_size=2, max_size=12),
     news=st.lists(st.tuples(st.integers(0, 11), places, statuses), max_size=25),
     k=st.integers(1, 11),
+    ranks_near_line=st.integers(1, 12),
 )
-def test_the_line_below_the_best_is_where_a_sort_finds_it(rows, news, k):
+def test_the_line_below_the_best_is_where_a_sort_finds_it(rows, news, k, ranks_near_line):
     places, statuses = zip(*rows, strict=True)
     values = ItemValues(places, np.ones(len(rows)), np.ones(len(rows)), statuses)
-    line = BelowBestLine(values, k, never_drawn=[0])
+    line = BelowBestLine(values, k, never_drawn=[0], ranks_near_line=ranks_near_line)
     for number, place, status in news:
         item = number % len(rows)
+        before = values.score.item(item), values.status.item(item)
         values.score[item], values.status[item] = place, status
-        line.update_position_for_item(item)
+        line.update_position_for_item(item, *before)
         best = np.sort(values.score[1:][values.status[1:] < ItemStatus.GONE])[::-1]
         cut = min(k, len(best) - 1)
         if cut > 0:
@@ -172,6 +174,30 @@ def test_nobody_who_may_lead_gains_more_than_the_leader(items, at, barred):
     assert found is not None
     assert found.item in free
     assert gains[found.item] == pytest.approx(gains[free].max(), rel=1e-9)
+
+
+@pytest.mark.parametrize("at", [0.5, 0.25])
+def test_scores_of_the_same_gain_lead_equally_often_and_so_do_their_items(at):
+    """A score that many items have is kept in another way than one of few items; the chance to lead is the same."""
+    scores = [0.25] * 40 + [0.75] * 3 + [0.125, 0.875]
+    values = ItemValues(scores, np.full(45, 0.01), np.full(45, 3))
+    near = NearLineLeaders(np.arange(45), values, ThresholdLine(at), judgments_per_item=10)
+    barred, rng = {0, 1, 2, 3, 40}, np.random.default_rng(4)
+    picks = [near.draw_leader_or_none(barred, rng) for _ in range(4000)]
+    expected = dict.fromkeys(range(4, 40), 1 / 36)
+    if at == 0.5:
+        expected = dict.fromkeys(range(4, 40), 1 / 72) | dict.fromkeys((41, 42), 1 / 4)
+    found = [pick for pick in picks if pick is not None]
+    assert {pick.item: pick.probability for pick in found} == pytest.approx(expected)
+    assert_drawn_from(expected, Counter(pick.item for pick in found))
+
+
+def test_all_leaders_of_the_same_gain_come_first_equally_often():
+    values = ItemValues([0.25] * 20 + [0.75] * 2, np.full(22, 0.01), np.full(22, 3))
+    near = NearLineLeaders(np.arange(22), values, ThresholdLine(0.5), judgments_per_item=10)
+    rng = np.random.default_rng(4)
+    first = Counter(next(near.iterate_all_leaders_in_draw_order({0}, rng)) for _ in range(2000))
+    assert_drawn_from(dict.fromkeys(range(1, 20), 1 / 38) | dict.fromkeys((20, 21), 1 / 4), first)
 
 
 def test_companions_are_the_items_that_gain_most_after_the_leader():

@@ -10,6 +10,7 @@ from app.inference.labels.pooled_dawid_skene import PooledModel
 from app.selection.label_rules import (
     ENTROPY_RULE,
     INFORMATION_RULE,
+    distinct_label_counts_and_kind_of_each_posterior,
     expected_label_information,
     label_counts_of_each_posterior,
     true_class_entropy_bits,
@@ -135,6 +136,14 @@ def test_it_hears_of_labels_and_of_two_reports_believes_the_newer():
 
 def test_what_items_begin_with_is_no_label():
     assert label_counts_of_each_posterior(states((0, 0, 2), (1, 0, 0))) == [(0, 0, 2), (1, 0, 0)]
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=30))
+def test_each_posterior_has_one_of_the_different_counts(counts):
+    posteriors = np.array(counts, np.float64).reshape(-1, 3) + 0.25
+    distinct, kinds = distinct_label_counts_and_kind_of_each_posterior(posteriors)
+    assert [distinct[kind] for kind in kinds] == counts
+    assert sorted(distinct) == sorted({*counts})
 
 
 @settings(max_examples=30)

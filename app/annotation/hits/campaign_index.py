@@ -34,7 +34,7 @@ from app.record.changes import (
 from app.record.outputs import load_segment_index
 from app.record.posterior_storage import deciding_score_and_variance_sql, present_posteriors_condition_sql
 from app.selection.implied_pairs import ImpliedPairFilter
-from app.selection.index import INDEX_BYTES_OF_SORTED_ITEM
+from app.selection.index import INDEX_BYTES_PER_ITEM
 from app.selection.registry import SelectingCampaign
 from app.selection.rule import Index, ItemValues
 from app.selection.segments import SegmentIndex
@@ -195,7 +195,7 @@ class CampaignIndex:
     releases: int
     watermark: str
     server_started: datetime
-    bytes_per_item: int = INDEX_BYTES_OF_SORTED_ITEM
+    bytes_per_item: int = INDEX_BYTES_PER_ITEM
     segments: SegmentIndex | None = None
     open_hits: OpenHits | None = None
     comparisons_watermark: str | None = None

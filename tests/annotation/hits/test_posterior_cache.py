@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,9 @@ from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.database.server_database import reset_restored_transaction_ids
 from app.database.session import borrow_autocommit_driver, borrow_driver_in_transaction, driver_of
 from app.designs.answer import Answer
+from app.selection.goal_rules import BEST_ITEMS_RULE
 from app.selection.index import SelectionIndex
+from app.selection.registry import SELECTION_RULES
 from app.selection.rule import ItemValues, SelectionSettings
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -148,7 +151,8 @@ async def test_beyond_the_memory_for_campaigns_the_one_used_least_recently_is_dr
     assert {*cache.indexes} == {first.id, third.id}
 
 
-async def test_a_campaign_whose_rule_sorts_all_items_counts_as_larger(engine):
+async def test_a_campaign_whose_rule_takes_more_memory_counts_as_larger(engine, monkeypatch):
+    monkeypatch.setitem(SELECTION_RULES, "best", replace(BEST_ITEMS_RULE, index_bytes_per_item=400))
     compact = await create_running_campaign(engine, items=200)
     sorting = await create_running_campaign(engine, items=200, rule="best", goal="best", goal_percent=95)
     cache = PosteriorCache()
