@@ -237,7 +237,7 @@ def start_and_register_background_loops(state: State, settings: Settings) -> lis
             ("retention", state.retention.erase_outdated, retention.RETENTION_PAUSE_SECONDS),
             ("alerts", state.outbox.raise_silence_alerts_and_start_sending, outbox.OUTBOX_PAUSE_SECONDS),
             ("server calls", state.server_call_work.settle_interrupted_and_start_due_calls, SERVER_CALLS_PAUSE_SECONDS),
-            ("payments", state.payment_work.work_on_due_campaigns, PAYMENT_WORK_PAUSE_SECONDS),
+            ("payments", state.payment_work.pay_and_reconcile_due_campaigns, PAYMENT_WORK_PAUSE_SECONDS),
         )
     ]
     if settings.metrics_token is not None:
@@ -410,6 +410,6 @@ async def readiness_endpoint(request: Request) -> JSONResponse:
     """Return 200 when this process can serve annotators now, else 503 with the reason."""
     readiness: ReadinessChecks = request.app.state.readiness
     results = await readiness.run_and_return_result_by_check()
-    failed = readiness.failed_required_checks(results)
+    failed = readiness.names_of_failed_required_checks(results)
     headers = {"Cache-Control": "no-store"} | ({"Retry-After": "2"} if failed else {})
     return JSONResponse(build_readiness_report_body(results, failed), 503 if failed else 200, headers)

@@ -94,7 +94,7 @@ def measure_experiment(row: Row, seed: int) -> CheckpointFigures:
     figure, *band = replay.band("spearman")
     series = (
         figure,
-        replay.standard_errors_by_checkpoint("spearman"),
+        replay.standard_errors_at_each_checkpoint("spearman"),
         *band,
         *np.percentile(bootstrap_figures, (2.5, 97.5), axis=0),
     )

@@ -134,7 +134,7 @@ class ComparingAnnotators:
         self.truth, self.discrimination = truth, discrimination
         self.number = len(discrimination)
 
-    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Floats:
+    def draw_scores_of_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Floats:
         """Return the scores of both items: 1 for the preferred one, 0 for the other."""
         first, second = items
         chance = expit(self.discrimination[annotator] * (self.truth[first] - self.truth[second]))
@@ -153,7 +153,7 @@ def simulate_pairs_of_rule(rule: str, per_item: int, random_share: float, seed: 
     law = ONLINE_LAWS["trueskill-aware"]
     campaign = SimulatedCampaign(SELECTION_RULES[rule], law, settings, LawParameters(), ITEMS, rng)
     annotators = ComparingAnnotators(true_scores, discrimination)
-    hits = [*islice(campaign.iterate_answered_hits(annotators), ITEMS * per_item // 2)]
+    hits = [*islice(campaign.iterate_hits_while_answering_them(annotators), ITEMS * per_item // 2)]
     first, second = np.array([hit.items for hit in hits]).T
     outcomes = np.array([1 if hit.values[0] > hit.values[1] else -1 for hit in hits])
     hit_annotators = np.array([hit.annotator for hit in hits])

@@ -179,7 +179,7 @@ def iterate_checkpoints(
     campaign = (
         make_unsaved_campaign(best_items=BEST_ITEMS, **goal, **GOAL_SETTINGS) if selection.releases_for_goal else None
     )
-    hits, tally = simulation.iterate_answered_hits(annotators), Tally.empty(ITEMS)
+    hits, tally = simulation.iterate_hits_while_answering_them(annotators), Tally.empty(ITEMS)
     for per_item in range(1, max(CHECKPOINTS) + 1):
         for _ in range(0, HITS_PER_ROUND, HITS_BETWEEN_RELEASES):
             tally = add_answers(tally, list(islice(hits, HITS_BETWEEN_RELEASES)))

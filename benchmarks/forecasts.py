@@ -153,7 +153,7 @@ def judgments_until_goal(
     """Continue a simulated campaign and return the judgments it needs; infinite if the goal is beyond the
     forecast's range.
     """
-    hits = simulation.iterate_answered_hits(annotators)
+    hits = simulation.iterate_hits_while_answering_them(annotators)
     judgment_count = 0
     for checkpoint in checkpoints:
         new_hits: list[AnsweredHit] = []

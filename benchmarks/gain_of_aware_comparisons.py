@@ -48,7 +48,7 @@ def fit_with_known_annotators(comparisons: Comparisons, discrimination: Floats, 
     a, scores = discrimination[comparisons.annotators], np.zeros(count)
     for _ in range(MAX_NEWTON_STEPS):
         chance = 1.0 / (1.0 + np.exp(-a * (scores[first] - scores[second])))
-        gradient = sum_by_item(comparisons, a * ((comparisons.outcomes > 0) - chance)) - scores / score_sd**2
+        gradient = sum_of_each_item(comparisons, a * ((comparisons.outcomes > 0) - chance)) - scores / score_sd**2
         precision = np.zeros((count, count))
         bend = a * a * chance * (1.0 - chance)
         np.add.at(precision, (first, second), -bend)
@@ -62,7 +62,7 @@ def fit_with_known_annotators(comparisons: Comparisons, discrimination: Floats, 
     return scores
 
 
-def sum_by_item(comparisons: Comparisons, values: Floats) -> Floats:
+def sum_of_each_item(comparisons: Comparisons, values: Floats) -> Floats:
     """Return the sum of the values of an item's comparisons, negative where it is the second one, (items,)."""
     first_sums, second_sums = (
         np.bincount(items, values, comparisons.items) for items in (comparisons.first, comparisons.second)

@@ -66,7 +66,7 @@ def processor_seconds_of_fit(judgments: int) -> float:
         judged_items, judging_annotators, scores
     )
     start = time.process_time()
-    assert evidence.estimates_by_law_or_none is not None
+    assert evidence.law_estimates_or_none is not None
     return time.process_time() - start
 
 

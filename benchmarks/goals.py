@@ -78,7 +78,7 @@ class AnnotatorsOfHardItems(HabitAnnotators):
         super().__init__(Population().draw_habits(ANNOTATORS, np.random.default_rng(0)), truth)
         self.noise = noise
 
-    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
+    def draw_scores_of_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
         """Return scores of the items, (n,)."""
         noisy_values = self.true_values[[*items]] + self.noise[[*items]] * rng.standard_normal(len(items))
         scores: Array = np.clip(np.round(noisy_values, 2), 0, 1)
@@ -195,7 +195,7 @@ def simulate_goal_figures(source: StudySource, rule: str, law: str, goal_figure:
     annotators, true_values = source.make_study(rng)
     campaign = start_campaign("scores" if rule == "even" else rule, law, true_values, np.random.default_rng([seed, 12]))
     figures = []
-    hits = campaign.iterate_answered_hits(annotators)
+    hits = campaign.iterate_hits_while_answering_them(annotators)
     for check in range(CHECKS_PER_JUDGMENT * MAX_JUDGMENTS_PER_ITEM):
         if rule != "even":
             list(islice(hits, HITS_PER_ROUND // CHECKS_PER_JUDGMENT))

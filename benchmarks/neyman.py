@@ -89,7 +89,7 @@ def simulate_checkpoints(
     campaign = SimulatedCampaign(
         rule, ONLINE_LAWS["easl"], settings, LawParameters(), ITEMS, np.random.default_rng([seed, 22])
     )
-    hits, checkpoints = campaign.iterate_answered_hits(annotators), []
+    hits, checkpoints = campaign.iterate_hits_while_answering_them(annotators), []
     for _ in range(CHECKS_PER_JUDGMENT * max_judgments_per_item):
         list(islice(hits, ITEMS // (CHECKS_PER_JUDGMENT * items_per_hit)))
         error = MAX_POINTS * float(np.sqrt(np.mean((campaign.score - truth) ** 2)))

@@ -225,7 +225,7 @@ def time_draws(items: int, draws: int = 300) -> None:
     start = time.thread_time()
     if index.log is not None:
         index.log.add_hits(np.repeat(np.arange(len(pairs)), 2), pairs.ravel(), values.ravel(), tie_margin=0, ties=True)
-        index.log.replace_posterior_by_fitted_one(*index.log.begin_due_posterior_fit_or_none()())  # type: ignore[misc]  # it is due
+        index.log.replace_posterior_by_fitted_one(*index.log.begin_due_fit_and_return_function_or_none()())  # type: ignore[misc]  # it is due
     build_seconds = time.thread_time() - start
     nanoseconds = [nanoseconds_to_draw_and_learn(index, items, rng) for _ in range(draws)]
     (draw50, learn50), (draw95, _) = np.percentile(nanoseconds, (50, 95), axis=0) / 1000

@@ -257,7 +257,7 @@ async def create_load_task(
                 await find_or_create_assignment(driver, campaign.id, "link", Arrival(name, "visit"), now=NOW)
                 for name in names
             ]
-            names = [worker_tokens.issue_token("link", campaign.link_key, visit) for visit in visits]
+            names = [worker_tokens.issue_or_reuse_token("link", campaign.link_key, visit) for visit in visits]
         bearer = await issue_token_or_refuse(
             connection, (await find_oldest_user_or_create_admin(connection, now=NOW)).id, "bench", now=NOW
         )

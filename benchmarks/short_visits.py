@@ -39,7 +39,7 @@ def simulate_study(habits: list[Habits], hits: int, rng: np.random.Generator) ->
         items = rng.permutation(ITEMS)[: hits * ITEMS_PER_HIT]
         for hit in range(hits):
             shown = items[hit * ITEMS_PER_HIT : (hit + 1) * ITEMS_PER_HIT].tolist()
-            scores = crowd.draw_scores_by_annotator(person, shown, rng)
+            scores = crowd.draw_scores_of_annotator(person, shown, rng)
             rows += [
                 (person * hits + hit, person, item, 100 * score) for item, score in zip(shown, scores, strict=True)
             ]

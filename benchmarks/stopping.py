@@ -115,7 +115,7 @@ def simulate_end_or_none(row: Row, distribution: str, seed: int) -> End | None:
     )
     campaign = make_unsaved_campaign(goal=row.goal, when_reached="tell", best_items=5, threshold=50, **GOAL_SETTINGS)
     tally = Tally.empty(ITEMS)
-    for hit in simulation.iterate_answered_hits(annotators):
+    for hit in simulation.iterate_hits_while_answering_them(annotators):
         tally = add_answers(tally, [hit])
         means = moderated_means_of_tally(tally)
         progress = goal_progress_or_none(campaign, means, simulation.score)
@@ -158,14 +158,14 @@ class ReleasingCampaign:
     def run_and_release(self) -> Mask:
         """Release settled items after every HIT until no items are left, and return which items are settled."""
         is_settled = np.zeros(ITEMS, bool)
-        for hit in self.simulation.iterate_answered_hits(self.annotators):
+        for hit in self.simulation.iterate_hits_while_answering_them(self.annotators):
             is_settled = self.add_answers_and_settle([hit])
             self.simulation.release_settled_items(is_settled)
         return is_settled
 
     def count_even_judgments(self, enough: int) -> int:
         """Judge all items evenly and return the judgments per item until `enough` are settled, or the maximum."""
-        hits = self.simulation.iterate_answered_hits(self.annotators)
+        hits = self.simulation.iterate_hits_while_answering_them(self.annotators)
         for count in range(1, MAX_JUDGMENTS_WITH_RELEASE):
             if self.add_answers_and_settle(list(islice(hits, ITEMS // ITEMS_PER_HIT))).sum() >= enough:
                 return count

@@ -70,7 +70,7 @@ def simulate_ends_by_measure(goal: str, at_random: float, seed: int) -> list[End
     )
     campaign = make_unsaved_campaign(goal=goal, when_reached="tell", best_items=BEST_ITEMS, threshold=50, **SETTINGS)
     ends = [NEVER] * len(MEASURES)
-    hits = simulation.iterate_answered_hits(annotators)
+    hits = simulation.iterate_hits_while_answering_them(annotators)
     list(islice(hits, ITEMS // ITEMS_PER_HIT))
     while NEVER in ends and list(islice(hits, ITEMS // ITEMS_PER_HIT)):
         evidence = GoalEvidence.empty(simulation.law, ITEMS).with_judgments_added(*judgment_columns(simulation.hits))
@@ -89,7 +89,7 @@ def estimate_by_means(evidence: GoalEvidence) -> ModeratedMeans:
 
 def estimate_by_law(evidence: GoalEvidence) -> ModeratedMeans:
     """Return the law's estimates for any goal; campaigns use the means for thresholds because of this benchmark."""
-    return evidence.estimates_by_law_or_none or estimate_by_means(evidence)
+    return evidence.law_estimates_or_none or estimate_by_means(evidence)
 
 
 ESTIMATORS = (estimate_by_means, estimate_by_law)

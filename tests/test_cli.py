@@ -525,7 +525,7 @@ def test_what_nobody_expected_keeps_its_traceback(easel, monkeypatch):
     def crash(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("app.cli.run_command.database_url_for_command", crash)
+    monkeypatch.setattr("app.cli.run_command.open_command_database_and_yield_url", crash)
     with pytest.raises(ZeroDivisionError):
         easel("campaign", "list")
 

@@ -120,9 +120,9 @@ async def test_a_check_that_breaks_or_hangs_fails_alone():
         readiness.register_check(name, check)
     for _ in range(2):
         results = await readiness.run_and_return_result_by_check()
-        assert readiness.failed_required_checks(results) == ["hangs", "breaks"]
+        assert readiness.names_of_failed_required_checks(results) == ["hangs", "breaks"]
         assert "secret" not in results["breaks"].detail
     never.set()
     await asyncio.sleep(0)
-    assert readiness.failed_required_checks(await readiness.run_and_return_result_by_check()) == ["breaks"]
+    assert readiness.names_of_failed_required_checks(await readiness.run_and_return_result_by_check()) == ["breaks"]
     await readiness.stop()

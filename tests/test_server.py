@@ -25,7 +25,7 @@ import pytest
 import uvicorn
 from sqlalchemy import text
 
-from app.database.postmaster import process_command_line
+from app.database.postmaster import command_line_of_process_or_empty
 from app.server import processes
 from app.server import serve as servers
 from app.server.http_protocol import LimitedHttpProtocol
@@ -76,7 +76,7 @@ def easel(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def workers_of(pid: int) -> list[int]:
     """Return the server processes below the main one."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children if "spawn_main" in process_command_line(int(child))]
+    return [int(child) for child in children if "spawn_main" in command_line_of_process_or_empty(int(child))]
 
 
 def get(url: str, **how: Any) -> httpx.Response:

@@ -22,7 +22,7 @@ from app.accounts.login import LoginSession, load_login_session_or_none, postpon
 from app.accounts.roles import NEED_BY_ROUTE
 from app.accounts.secrets import KnownBrowsers, is_same_secret, unmask_csrf_token
 from app.accounts.shared_links import load_session_for_shared_link_or_none
-from app.accounts.tokens import load_token_and_note_its_use
+from app.accounts.tokens import load_token_and_note_its_use_or_refuse
 from app.accounts.users import normalize_typed_name
 from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.database.campaign import unknown_campaign_slug_error
@@ -273,7 +273,7 @@ def program_router(prefix: str, tag: str, *dependencies: Any, refusals: Mapping[
 
 async def admit_program_by_token(connection: Driver, request: Request, token: str, *, now: datetime) -> None:
     """Admit a program as `require_program_token` does, on an open connection."""
-    token_use = await load_token_and_note_its_use(
+    token_use = await load_token_and_note_its_use_or_refuse(
         connection, token, client_network_or_empty(request), slug=campaign_slug_in_url_or_none(request), now=now
     )
     CURRENT_ACTOR.set(Actor(token_use.user_name, "api", token_use.user_id, token_use.only_campaign))

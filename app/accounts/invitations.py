@@ -164,7 +164,7 @@ async def accept_invitation_and_return_it(
     return invitation
 
 
-async def create_user_and_accept_invitation(
+async def accept_invitation_as_new_user_returning_both(
     connection: AsyncConnection, token: str, name: str, password_hash: str, *, now: datetime
 ) -> tuple[Row[Any], Row[Any]]:
     """Create a researcher with the invitation's role. Return the invitation and the researcher.

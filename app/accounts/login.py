@@ -214,7 +214,7 @@ def one_time_login_path(token: str) -> str:
     return f"/login?token={token}"
 
 
-async def use_up_one_time_login_and_return_user_id(connection: AsyncConnection, token: str, *, now: datetime) -> int:
+async def use_up_login_and_return_user_id_or_refuse(connection: AsyncConnection, token: str, *, now: datetime) -> int:
     """Use up a one-time login and return the id of its user. The database admits one of two concurrent requests.
 
     Raises `Gone` (`login_link_used`) if the link was used, is too old, or never existed.

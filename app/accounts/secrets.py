@@ -64,7 +64,7 @@ class KnownBrowsers:
 
     key: str
 
-    def signed_browser_mark(self, name: str) -> str:
+    def new_signed_browser_mark(self, name: str) -> str:
         return self._signer().dumps([name, secrets.token_hex(8)])
 
     def browser_id_of_mark_or_none(self, mark: str, name: str) -> str | None:

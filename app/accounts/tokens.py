@@ -139,7 +139,7 @@ async def revoke_own_api_token_or_refuse(connection: AsyncConnection, user_id: i
     )
 
 
-async def load_token_and_note_its_use(
+async def load_token_and_note_its_use_or_refuse(
     connection: Driver, token: str, address: str, *, slug: str | None = None, now: datetime
 ) -> NamedTokenUse:
     """Return the token's row and note its use. Raises `Unauthenticated` (`token_invalid`).

@@ -46,12 +46,12 @@ RAISE_QUIET_ALERTS = text(f"WITH {store_new_alerts_sql(SELECT_SILENT_CAMPAIGNS)}
 async def store_alerts_of_silent_campaigns(engine: AsyncEngine, *, now: datetime) -> None:
     """Raise an alert for each campaign that has fallen silent."""
     async with engine.begin() as connection:
-        times = await load_last_answer_times(connection)
+        times = await load_last_answer_time_by_silence_campaign(connection)
         parameters = {"campaigns": [*times.keys()], "times": [*times.values()], "now": now}
         await connection.execute(RAISE_QUIET_ALERTS, parameters)
 
 
-async def load_last_answer_times(connection: AsyncConnection) -> dict[int, datetime | None]:
+async def load_last_answer_time_by_silence_campaign(connection: AsyncConnection) -> dict[int, datetime | None]:
     """Return when the last answer came, by campaign, for running campaigns with alerts of silence."""
     if not leads_to_citus(connection):
         return {row.id: row.received_at for row in await connection.execute(LIST_LAST_ANSWER_TIMES)}

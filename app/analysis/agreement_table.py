@@ -214,7 +214,7 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
     }
     data = [data_by_kind[measure.reads] for measure in measures]
     if answers.fixed_items:
-        measures_of_fixed_set = [*map(measure_of_fixed_set, filter(can_be_about_fixed_set, measures))]
+        measures_of_fixed_set = [*map(measure_renamed_for_fixed_set, filter(can_be_about_fixed_set, measures))]
         measures = [*measures, *measures_of_fixed_set]
         data += [data_by_kind[measure.reads].data_restricted_to_fixed_set(answers) for measure in measures_of_fixed_set]
     results = [
@@ -242,7 +242,7 @@ def can_be_about_fixed_set(measure: AgreementMeasure) -> bool:
     return measure.name in FIXED_SET_MEASURE_NAMES
 
 
-def measure_of_fixed_set(measure: AgreementMeasure) -> AgreementMeasure:
+def measure_renamed_for_fixed_set(measure: AgreementMeasure) -> AgreementMeasure:
     """Return the measure for the fixed set, with a name of its own."""
     return replace(
         measure, name=measure.name + FIXED_SET_SUFFIX, group=FIXED_SET_HEADING, title=f"{measure.title}, fixed set"

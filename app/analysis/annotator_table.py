@@ -14,8 +14,8 @@ from app.analysis.scores import refuse_without_answers
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import sum_values_by_number
-from app.inference.labels.agreement_with_others import equal_label_share_by_annotator
+from app.inference.ground.validation import sum_values_of_each_number
+from app.inference.labels.agreement_with_others import equal_label_share_of_each_annotator
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.preferences import transitivity
 from app.inference.ratings import annotator_aware
@@ -60,12 +60,12 @@ def build_annotator_table(answers: Answers, _options: Options) -> ResultTable:
     parts = [
         part(answers) for kind, part in ANNOTATOR_PARTS_BY_KIND.items() if can_read_answers_as(kind, answers.value_kind)
     ]
-    parts = parts or [label_agreement_column(answers)]
-    parts += [profile_answer_columns(answers)] if answers.profile_answers else []
+    parts = parts or [label_agreement_table_part(answers)]
+    parts += [profile_answer_table_part(answers)] if answers.profile_answers else []
     parts += (
         []
         if answers.unjudged_counts is None
-        else [unjudged_share_column(answers.unjudged_counts, judgments, answers.names_without_judgment)]
+        else [unjudged_share_table_part(answers.unjudged_counts, judgments, answers.names_without_judgment)]
     )
     columns = (
         answers.annotators,
@@ -80,7 +80,7 @@ def build_annotator_table(answers: Answers, _options: Options) -> ResultTable:
     )
 
 
-def profile_answer_columns(answers: Answers) -> AnnotatorTablePart:
+def profile_answer_table_part(answers: Answers) -> AnnotatorTablePart:
     """Return each annotator's answers to profile questions; empty where they gave none."""
     answer_columns = tuple(Column(f"asked_{name}", name, "text") for name in answers.profile_answers)
     return (
@@ -90,7 +90,7 @@ def profile_answer_columns(answers: Answers) -> AnnotatorTablePart:
     )
 
 
-def unjudged_share_column(
+def unjudged_share_table_part(
     unjudged_counts: Integers, judgment_counts: Integers, names_without_judgment: Sequence[str]
 ) -> AnnotatorTablePart:
     """Return the share of items that each annotator could not judge, among all that they answered, (A,)."""
@@ -106,17 +106,21 @@ def unjudged_share_column(
     )
 
 
-def scale_use_columns(answers: Answers) -> AnnotatorTablePart:
+def scale_use_table_part(answers: Answers) -> AnnotatorTablePart:
     """Return each annotator's mean, deviation, correlation with others, and reliability, bias and scale."""
     columns, notes = annotator_model_columns_and_notes(answers)
     return (
         SCALE_USE_COLUMNS,
-        (*score_mean_and_deviation_by_annotator(answers), correlation_with_others_by_annotator(answers), *columns),
+        (
+            *score_mean_and_deviation_of_each_annotator(answers),
+            correlation_with_others_of_each_annotator(answers),
+            *columns,
+        ),
         (*notes_on_reading_as_kind(answers, "points"), *notes),
     )
 
 
-def preference_consistency_columns(answers: Answers) -> AnnotatorTablePart:
+def preference_consistency_table_part(answers: Answers) -> AnnotatorTablePart:
     """Return how consistent each annotator's preferences are and, where annotators give nothing but preferences, how
     well these agree with those of the others.
     """
@@ -128,14 +132,14 @@ def preference_consistency_columns(answers: Answers) -> AnnotatorTablePart:
 
 
 ANNOTATOR_PARTS_BY_KIND: dict[JudgmentKind, Callable[[Answers], AnnotatorTablePart]] = {
-    "points": scale_use_columns,
-    "order": preference_consistency_columns,
+    "points": scale_use_table_part,
+    "order": preference_consistency_table_part,
 }
 
 
-def label_agreement_column(answers: Answers) -> AnnotatorTablePart:
+def label_agreement_table_part(answers: Answers) -> AnnotatorTablePart:
     """Return each annotator's label agreement with others, (A,), as their own page shows it."""
-    shared = equal_label_share_by_annotator(
+    shared = equal_label_share_of_each_annotator(
         answers.item,
         answers.annotator,
         label_of_each_judgment(answers, 0),
@@ -145,15 +149,15 @@ def label_agreement_column(answers: Answers) -> AnnotatorTablePart:
     return LABEL_AGREEMENT_COLUMNS, (shared,), ()
 
 
-def score_mean_and_deviation_by_annotator(answers: Answers) -> tuple[Array, Array]:
+def score_mean_and_deviation_of_each_annotator(answers: Answers) -> tuple[Array, Array]:
     """Return mean and standard deviation of each annotator's scores, (A,); NaN deviation for a single judgment."""
     count = np.bincount(answers.annotator, minlength=answers.n_annotators)
-    mean = sum_values_by_number(answers.annotator, answers.score, len(count)) / count
-    squares = sum_values_by_number(answers.annotator, (answers.score - mean[answers.annotator]) ** 2, len(count))
+    mean = sum_values_of_each_number(answers.annotator, answers.score, len(count)) / count
+    squares = sum_values_of_each_number(answers.annotator, (answers.score - mean[answers.annotator]) ** 2, len(count))
     return mean, np.sqrt(squares / np.where(count > 1, count - 1.0, np.nan))
 
 
-def correlation_with_others_by_annotator(answers: Answers) -> Array:
+def correlation_with_others_of_each_annotator(answers: Answers) -> Array:
     """Return each annotator's correlation with the means of the others, (A,), as their own page shows it."""
     sizes = {"n_items": answers.n_items, "n_annotators": answers.n_annotators}
     return correlations.fit(answers.item, answers.annotator, answers.scores_between_0_and_1, **sizes).correlation

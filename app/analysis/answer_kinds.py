@@ -117,7 +117,7 @@ def notes_on_reading_as_kind(answers: Answers, kind: JudgmentKind, class_count: 
         sentence = (
             f"Labels were read as scores by their position, from “{first}” at 0 points to “{last}” at {MAX_POINTS:g}."
         )
-        return note_on_reading_in_tuple(sentence)
+        return notes_on_reading_as_coarser_kind(sentence)
     return notes_on_reading_ratios_as_scores() if answers.value_kind == "ratio" else ()
 
 
@@ -136,13 +136,13 @@ def notes_on_reading_as_order(answers: Answers) -> tuple[Note, ...]:
     }
     higher, equal = words[answers.value_kind]
     sentence = f"Answers were read as preferences: the item with {higher} is preferred, and {equal} are a tie."
-    return note_on_reading_in_tuple(sentence)
+    return notes_on_reading_as_coarser_kind(sentence)
 
 
 def notes_on_reading_as_classes(answers: Answers, class_count: int) -> tuple[Note, ...]:
     """Return notes on how other answers are read as labels."""
     if has_class_labels(answers):
-        return note_on_reading_in_tuple("The order of the labels was ignored.")
+        return notes_on_reading_as_coarser_kind("The order of the labels was ignored.")
     cut_points = ", ".join(score_cut_texts(class_count))
     sentence = (
         f"Labels are scores cut into {class_count} classes at {cut_points}; "
@@ -158,9 +158,9 @@ def notes_on_reading_ratios_as_scores() -> tuple[Note, ...]:
         "Ratios were read as scores by their logarithm: a ratio of 1 to the reference is 50 points, one half is 33, "
         "two is 67, and no ratio reaches 0 or 100."
     )
-    return note_on_reading_in_tuple(sentence)
+    return notes_on_reading_as_coarser_kind(sentence)
 
 
-def note_on_reading_in_tuple(sentence: str) -> tuple[Note]:
+def notes_on_reading_as_coarser_kind(sentence: str) -> tuple[Note]:
     """Return the note on answers that were read as a coarser kind."""
     return (Note("read_as", sentence),)

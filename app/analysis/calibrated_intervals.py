@@ -19,7 +19,7 @@ from app.designs.design import Design
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import Unit
 from app.goals.estimates import GoalEstimates, GoalEvidence
-from app.goals.progress import numbers_of_goal_items
+from app.goals.progress import goal_item_numbers
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Law
@@ -75,7 +75,7 @@ def calibrated_columns_by_name_in_unit(unit: Unit, intervals: ModeratedMeans) ->
     return columns_by_name | dict(zip(CALIBRATED_COLUMNS[2:], map(unit.shares_to_unit_values, ends), strict=True))
 
 
-def shrunken_columns(shrunken: ShrunkenMeans) -> tuple[Array, Array, Array]:
+def shrunken_scores_and_interval_ends(shrunken: ShrunkenMeans) -> tuple[Array, Array, Array]:
     """Return `SHRUNKEN_COLUMNS` of these items, NaN where there is no evidence."""
     return shrunken.score, shrunken.low, shrunken.high
 
@@ -142,13 +142,11 @@ FIND_POSTERIOR_SCORES = f"""
 """
 
 
-async def load_numbers_and_scores_of_goal_items(
-    connection: AsyncConnection, campaign: Campaign
-) -> tuple[Integers, Array]:
+async def load_goal_item_numbers_and_scores(connection: AsyncConnection, campaign: Campaign) -> tuple[Integers, Array]:
     """Return the numbers of the items that count for a goal, and their scores by its criterion, (n,)."""
     driver = await driver_of(connection)
     arguments = campaign.id, campaign.unjudged_people, campaign.goal_criterion.number
     columns = await fetch_array_by_column_on_driver(driver, FIND_POSTERIOR_SCORES, arguments, score="f8", in_pool="i4")
-    items = numbers_of_goal_items(campaign, columns["in_pool"] > 0)
+    items = goal_item_numbers(campaign, columns["in_pool"] > 0)
     score: Array = columns["score"]
     return items, score[items]

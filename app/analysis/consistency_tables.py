@@ -173,7 +173,7 @@ def build_measure_rows(measures: Iterable[tuple[str, str, float, str]], count: i
     ]
 
 
-def preference_scale_row_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
+def preference_scale_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
     """Return whether the preferences fit on one scale."""
     name, title = "scale", "Items on a scale from preferences"
     try:
@@ -203,7 +203,7 @@ CONSISTENCY_PARTS: tuple[tuple[JudgmentKind, ConsistencyPart], ...] = (
     ("order", pooled_transitivity_rows_and_notes),
     ("points", repeated_score_rows_and_notes),
     ("order", repeated_pair_rows_and_notes),
-    ("order", preference_scale_row_and_notes),
+    ("order", preference_scale_rows_and_notes),
 )
 
 CONSISTENCY_SECTION = TableSection("consistency", "Consistency")

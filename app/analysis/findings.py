@@ -18,7 +18,7 @@ from app.errors import pluralize
 from app.inference.agreement import krippendorff
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import spearman
-from app.inference.ground.validation import sum_values_by_number
+from app.inference.ground.validation import sum_values_of_each_number
 from app.text.numbers import format_with_places
 
 MAX_NAMED = 3  # items or annotators that a sentence names
@@ -94,8 +94,8 @@ def finding_about_disputed_items_or_none(answers: Answers) -> Finding | None:
     if not can_read_answers_as("points", answers.value_kind):
         return None
     counts = answers.judgment_counts
-    means = sum_values_by_number(answers.item, answers.score, answers.n_items) / np.maximum(counts, 1)
-    squares = sum_values_by_number(answers.item, (answers.score - means[answers.item]) ** 2, answers.n_items)
+    means = sum_values_of_each_number(answers.item, answers.score, answers.n_items) / np.maximum(counts, 1)
+    squares = sum_values_of_each_number(answers.item, (answers.score - means[answers.item]) ** 2, answers.n_items)
     spreads = np.sqrt(squares / np.maximum(counts - 1, 1))
     often_judged = np.flatnonzero(counts >= MIN_JUDGMENTS_OF_DISPUTED_ITEM)
     if len(often_judged) <= MAX_NAMED:
@@ -137,7 +137,7 @@ def finding_about_annotator_reliability_or_none(table: ResultTable, answers: Ans
         known = sum(cell is not None for cell in reliabilities)
         sentence = f"All {pluralize(known, 'annotator')} with enough judgments agree with the others."
         return Finding("annotators", "Annotators", sentence, "annotators") if known > 1 else None
-    named = join_first_names_with_rest_count([names[number] for number in doubtful])
+    named = join_leading_names_and_count_of_others([names[number] for number in doubtful])
     verb = "seems" if len(doubtful) == 1 else "seem"
     all_annotators = pluralize(len(names), "annotator")
     sentence = f"{len(doubtful):,} of {all_annotators} {verb} not to agree with the others: {named}."
@@ -145,7 +145,7 @@ def finding_about_annotator_reliability_or_none(table: ResultTable, answers: Ans
     return Finding("annotators", "Annotators", " ".join(filter(None, (sentence, effect))), "annotators")
 
 
-def join_first_names_with_rest_count(names: Sequence[str]) -> str:
+def join_leading_names_and_count_of_others(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
     more = [f"{len(names) - MAX_NAMED:,} more"] if len(names) > MAX_NAMED else []
     parts = [*names[:MAX_NAMED], *more]
@@ -216,7 +216,9 @@ def finding_about_systems_or_none(table: ResultTable) -> Finding | None:
         return None
     first = [str(name) for name, cluster in zip(columns["system"], columns["cluster"], strict=True) if cluster == 1]
     ranks = "ranks" if len(first) == 1 else "rank"
-    beginning = "" if len(first) == len(table.rows) else f"{join_first_names_with_rest_count(first)} {ranks} first. "
+    beginning = (
+        "" if len(first) == len(table.rows) else f"{join_leading_names_and_count_of_others(first)} {ranks} first. "
+    )
     return Finding("systems", "Systems", beginning + table.verdict, "systems")
 
 

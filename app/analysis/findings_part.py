@@ -78,7 +78,7 @@ async def load_score_findings(
         return []
     names = names_of_two_methods_to_show_or_refuse(view, answers.law, available.scores, available.default_method)
     described = MEAN_METHOD_NAME if MEAN_METHOD_NAME in available.scores else names[0]
-    _, scores_by_method, _ = await fits.load_answers_and_fit_scores_by_method(
+    _, scores_by_method, _ = await fits.load_answers_scores_by_method_and_notes(
         engine, slug, {described, *names}, **view.answer_filter_query_fields
     )
     scores, one, other = (scores_by_method[name] for name in (described, *names))

@@ -80,11 +80,13 @@ class FitCache:
 
     async def load_answers(self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = "") -> Answers:
         """Return the campaign's answers as of now."""
-        return (await self.load_fits_of_group_or_all_or_refuse(engine, slug, criterion=criterion, group=group)).answers
+        return (
+            await self.load_campaign_fits_of_group_or_refuse(engine, slug, criterion=criterion, group=group)
+        ).answers
 
     async def load_available_methods(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> AvailableMethods:
         """Return the methods that the campaign's answers support."""
-        return (await self.load_fits_of_group_or_all_or_refuse(engine, slug, criterion=criterion)).available_methods
+        return (await self.load_campaign_fits_of_group_or_refuse(engine, slug, criterion=criterion)).available_methods
 
     async def load_answers_and_fit_scores(
         self, engine: AsyncEngine, slug: str, method_name: str, *, criterion: str = "", group: str = ""
@@ -99,13 +101,13 @@ class FitCache:
             group=group,
         )
 
-    async def load_answers_and_fit_scores_by_method(
+    async def load_answers_scores_by_method_and_notes(
         self, engine: AsyncEngine, slug: str, method_names: Iterable[str], *, criterion: str = "", group: str = ""
     ) -> tuple[Answers, dict[str, Scores | None], tuple[Note, ...]]:
         """Return the scores of several methods from the same answers; None, and a note, for a method without any
         scores.
         """
-        campaign_fits = await self.load_fits_of_group_or_all_or_refuse(engine, slug, criterion=criterion, group=group)
+        campaign_fits = await self.load_campaign_fits_of_group_or_refuse(engine, slug, criterion=criterion, group=group)
         scores_by_method: dict[str, Scores | None] = {}
         notes: list[Note] = []
         for name in method_names:
@@ -147,7 +149,7 @@ class FitCache:
     ) -> tuple[Answers, Comparison]:
         """Compare two methods of `SCORE_METHODS`; refuse if one of them has no scores at all."""
         fits = {method: score_function_of_method_or_refuse(method) for method in (method_name, other_method_name)}
-        campaign_fits = await self.load_fits_of_group_or_all_or_refuse(engine, slug, criterion=criterion, group=group)
+        campaign_fits = await self.load_campaign_fits_of_group_or_refuse(engine, slug, criterion=criterion, group=group)
         scores = [
             await self.cached_result_or_fit_in_thread(campaign_fits, ("scores", method), fits[method])
             for method in (method_name, other_method_name)
@@ -168,14 +170,14 @@ class FitCache:
         group: str = "",
     ) -> tuple[Answers, Result]:
         """Return the newest answers and the result of `fit` on them, cached as `result_key`."""
-        campaign_fits = await self.load_fits_of_group_or_all_or_refuse(engine, slug, criterion=criterion, group=group)
+        campaign_fits = await self.load_campaign_fits_of_group_or_refuse(engine, slug, criterion=criterion, group=group)
         return campaign_fits.answers, await self.cached_result_or_fit_in_thread(campaign_fits, result_key, fit)
 
-    async def load_fits_of_group_or_all_or_refuse(
+    async def load_campaign_fits_of_group_or_refuse(
         self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = ""
     ) -> CampaignFits:
         """Return the fits of a group, or of all annotators if it is empty."""
-        campaign_fits = await self.load_fits_of_all_annotators(engine, slug, criterion=criterion)
+        campaign_fits = await self.load_current_campaign_fits(engine, slug, criterion=criterion)
         if group and group not in campaign_fits.fits_by_group:
             group_answers = await asyncio.to_thread(answers_of_group_or_refuse, campaign_fits.answers, group)
             campaign_fits.fits_by_group[group] = CampaignFits(
@@ -183,7 +185,7 @@ class FitCache:
             )
         return campaign_fits.fits_by_group[group] if group else campaign_fits
 
-    async def load_fits_of_all_annotators(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> CampaignFits:
+    async def load_current_campaign_fits(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> CampaignFits:
         """Return the fits as of now. Answers are read only if they changed, and once for all concurrent callers."""
         async with self.open_answers_snapshot(engine) as connection:
             campaign = await load_campaign_by_slug_or_refuse(connection, slug)

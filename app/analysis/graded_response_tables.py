@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from app.analysis.answer_kinds import can_read_answers_as, notes_on_reading_as_kind
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
-from app.analysis.pairwise_tables import preference_pair_columns, preference_pair_columns_in_groups
+from app.analysis.pairwise_tables import preference_pair_columns, preference_pair_columns_within_groups
 from app.analysis.result_types import (
     Answers,
     Column,
@@ -32,7 +32,7 @@ from app.errors import shorten_echo
 from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, notes_with_names
-from app.inference.observations.baseline import baseline_advice, judgments_that_include_baseline
+from app.inference.observations.baseline import baseline_advice, positions_opponents_and_outcomes_of_baseline
 from app.inference.systems import graded_response
 from app.inference.systems.graded_response import GradedResponse, item_information
 
@@ -157,10 +157,10 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
     """
     refuse_without_answers(answers)
     always_shown = answers.always_shown
-    systems, system = distinct_names_and_index_or_minus_one(
+    systems, system = distinct_names_and_indices_or_minus_one(
         names_with_replacements_for_none(answers.systems, answers.ids) if always_shown else answers.systems
     )
-    segments, segment = distinct_names_and_index_or_minus_one(
+    segments, segment = distinct_names_and_indices_or_minus_one(
         segments_or_none_for_always_shown(answers) if always_shown else answers.segments
     )
     comparisons = (
@@ -171,9 +171,9 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
     baseline_number = (
         int(system[always_shown[0]])
         if always_shown
-        else number_of_named_or_most_compared_baseline(systems, baseline, comparisons.first, comparisons.second)
+        else index_of_named_or_most_compared_baseline(systems, baseline, comparisons.first, comparisons.second)
     )
-    baseline_rows, compared_system, outcomes = judgments_that_include_baseline(
+    baseline_rows, compared_system, outcomes = positions_opponents_and_outcomes_of_baseline(
         baseline_number, comparisons.first, comparisons.second, comparisons.outcomes
     )
     if not len(baseline_rows):
@@ -258,7 +258,7 @@ def judged_pairs_within_segments(
     answered_together = annotator if can_read_answers_as("points", answers.value_kind) else answers.hit[has_both]
     groups = answered_together * (segment_of_item.max() + 1) + segment_of_item[item]
     _, start, group = np.unique(groups, return_index=True, return_inverse=True)
-    first, second, outcomes, group = preference_pair_columns_in_groups(
+    first, second, outcomes, group = preference_pair_columns_within_groups(
         answers, group, system_of_item[item], answers.scores_between_0_and_1[has_both]
     )
     differs, first_judgment = first != second, start[group]
@@ -285,14 +285,14 @@ def mask_of_items_with_system_and_segment(answers: Answers) -> Mask:
     return np.array([system is not None and segment is not None for system, segment in both], np.bool_)
 
 
-def distinct_names_and_index_or_minus_one(names: Sequence[str | None]) -> tuple[list[str], Integers]:
+def distinct_names_and_indices_or_minus_one(names: Sequence[str | None]) -> tuple[list[str], Integers]:
     """Return the distinct names in order, and the number of each entry's name; -1 for None."""
     distinct = sorted({name for name in names if name is not None}, key=natural_sort_key)
     number = {name: k for k, name in enumerate(distinct)}
     return distinct, np.array([-1 if name is None else number[name] for name in names], np.intp)
 
 
-def number_of_named_or_most_compared_baseline(
+def index_of_named_or_most_compared_baseline(
     systems: list[str], baseline_name: str | None, first_systems: Integers, second_systems: Integers
 ) -> int:
     """Return the number of the named system, else of the one with most comparisons; ties go to the first name."""

@@ -16,12 +16,12 @@ from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, columns_to_cell_rows, to_cells
 from app.analysis.scores import refuse_without_answers
-from app.analysis.subgroups import answers_of_group_or_refuse, list_profile_groups_most_frequent_first
+from app.analysis.subgroups import answers_of_group_or_refuse, list_profile_groups_with_sizes_largest_first
 from app.errors import shorten_echo
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import sum_values_by_number
+from app.inference.ground.validation import sum_values_of_each_number
 
 MAX_GROUP_ROWS = 50  # each is an estimate of its own
 MAX_GROUP_COLUMNS = 6  # groups whose means are compared
@@ -76,7 +76,7 @@ def profile_groups_with_sizes(answers: Answers) -> list[tuple[str, str, int]]:
 
     """
     refuse_without_answers(answers)
-    groups = list_profile_groups_most_frequent_first(answers.profile_answers)
+    groups = list_profile_groups_with_sizes_largest_first(answers.profile_answers)
     if not groups:
         raise Inestimable("No annotator has answered a profile question.", code="no_groups")
     return groups
@@ -107,13 +107,15 @@ def profile_group_row(
     if can_read_answers_as_points(answers):
         mean, correlation = (
             float(group_answers.score.mean()),
-            correlation_with_other_groups(answers, group_answers, question, answer),
+            correlation_with_annotators_of_other_answers(answers, group_answers, question, answer),
         )
     reason = str(alpha) if is_missing else None
     return question, answer, annotator_count, len(group_answers.item), *to_cells((mean, *figures, correlation)), reason
 
 
-def correlation_with_other_groups(answers: Answers, group_answers: Answers, question: str, answer: str) -> float:
+def correlation_with_annotators_of_other_answers(
+    answers: Answers, group_answers: Answers, question: str, answer: str
+) -> float:
     """Return Pearson's correlation of the group's item means with the means of annotators who gave another answer.
 
     NaN if too few items have both means, or either side does not vary.
@@ -135,7 +137,9 @@ def correlation_with_other_groups(answers: Answers, group_answers: Answers, ques
 def item_mean_scores(answers: Answers) -> Array:
     """Return the mean score of each item in points, (N,); NaN for items without scores."""
     counts = answers.judgment_counts
-    return sum_values_by_number(answers.item, answers.score, answers.n_items) / np.where(counts > 0, counts, np.nan)
+    return sum_values_of_each_number(answers.item, answers.score, answers.n_items) / np.where(
+        counts > 0, counts, np.nan
+    )
 
 
 def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:

@@ -105,7 +105,7 @@ def label_fit_notes(answers: Answers, class_count: int, result: DawidSkeneResult
     return (*notes_on_reading_as_kind(answers, "classes", class_count), *notes_with_names(result.notes, names))
 
 
-def label_column(answers: Answers) -> Column:
+def label_column_definition(answers: Answers) -> Column:
     return Column("label", "Label" if has_class_labels(answers) else "Label (points)", "text")
 
 
@@ -126,7 +126,7 @@ def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
         np.diagonal(result.typical_response),
     )
     columns = (
-        label_column(answers),
+        label_column_definition(answers),
         Column("prevalence", "Prevalence"),
         Column("low", "Low (95 %)"),
         Column("high", "High (95 %)"),
@@ -171,7 +171,7 @@ def build_label_item_table(answers: Answers, options: Options) -> ResultTable:
         Column("id", "Id", "text"),
         Column("text", "Item", "text"),
         Column("judgments", "Judgments", "count"),
-        label_column(answers),
+        label_column_definition(answers),
         Column("confidence", "Confidence"),
         Column("entropy", "Uncertainty (bits)"),
         Column("expected_information", "Expected information of one more label (bits)"),

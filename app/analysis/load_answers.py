@@ -133,11 +133,11 @@ async def load_scores_by_criterion(
             scores[other.name] = answers.score
             continue
         values = [piece["value"] async for piece in stream_judgment_batches(connection, other)]
-        scores[other.name] = await asyncio.to_thread(points_of_criterion_by_judgment, other.design, values, answers)
+        scores[other.name] = await asyncio.to_thread(criterion_points_of_each_judgment, other.design, values, answers)
     return scores
 
 
-def points_of_criterion_by_judgment(design: Design, value_batches: Sequence[Array], answers: Answers) -> Array:
+def criterion_points_of_each_judgment(design: Design, value_batches: Sequence[Array], answers: Answers) -> Array:
     return design.values_to_points(np.concatenate([answers.score[:0], *value_batches]), answers.hit)
 
 

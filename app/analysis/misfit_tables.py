@@ -60,11 +60,11 @@ def build_annotator_misfit_table(answers: Answers, _options: Options) -> ResultT
     heads = [Column("annotator", "Pseudonym", "text"), Column("name", "Annotator", "text"), *MISFIT_COLUMNS]
     if answers.seconds is not None:
         heads.append(SECONDS_COLUMN)
-        columns.append(median_seconds_by_annotator(answers, answers.seconds))
+        columns.append(median_seconds_of_each_annotator(answers, answers.seconds))
         if answers.compares_pairs:
             heads += LEFT_COLUMNS
             columns += left_choice_shares_and_interval_ends(answers, pairs, answers.seconds)
-    return ResultTable(tuple(heads), columns_to_cell_rows(*columns), ties_in_misfit_notes(pairs))
+    return ResultTable(tuple(heads), columns_to_cell_rows(*columns), notes_on_ties_in_misfit(pairs))
 
 
 def build_item_misfit_table(answers: Answers, _options: Options) -> ResultTable:
@@ -73,7 +73,7 @@ def build_item_misfit_table(answers: Answers, _options: Options) -> ResultTable:
     _, misfit = fit_annotator_and_item_misfit(answers, pairs)
     heads = (Column("id", "Id", "text"), Column("text", "Item", "text"), *MISFIT_COLUMNS)
     return ResultTable(
-        heads, columns_to_cell_rows(answers.ids, answers.shown, *misfit_columns(misfit)), ties_in_misfit_notes(pairs)
+        heads, columns_to_cell_rows(answers.ids, answers.shown, *misfit_columns(misfit)), notes_on_ties_in_misfit(pairs)
     )
 
 
@@ -95,11 +95,11 @@ def misfit_columns(misfit: Misfit) -> tuple[AnyArray, ...]:
     )
 
 
-def ties_in_misfit_notes(pairs: PairColumns) -> tuple[Note, ...]:
+def notes_on_ties_in_misfit(pairs: PairColumns) -> tuple[Note, ...]:
     return (TIES_NOTE,) if (pairs[2] == 0).any() else ()
 
 
-def median_seconds_by_annotator(answers: Answers, seconds: Array) -> Array:
+def median_seconds_of_each_annotator(answers: Answers, seconds: Array) -> Array:
     """Return the median time of each annotator's answers, (A,); NaN if all of them were imported."""
     is_known = np.isfinite(seconds)
     annotators, times = answers.annotator_index_of_each_hit[is_known], seconds[is_known]

@@ -47,13 +47,13 @@ def preference_pair_columns(answers: Answers) -> PairColumns:
 
     """
     refuse_without_answers(answers)
-    pairs = preference_pair_columns_in_groups(answers, answers.hit, answers.item, answers.scores_between_0_and_1)
+    pairs = preference_pair_columns_within_groups(answers, answers.hit, answers.item, answers.scores_between_0_and_1)
     if not len(pairs[0]):
         raise Inestimable("No two items were judged side by side, so there are no preferences.", code="no_pairs")
     return pairs
 
 
-def preference_pair_columns_in_groups(
+def preference_pair_columns_within_groups(
     answers: Answers, groups: Integers, items: Integers, scores: Array
 ) -> PairColumns:
     """Return the pairs of any judgments, as `preference_pair_columns` does.

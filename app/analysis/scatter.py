@@ -125,18 +125,22 @@ def label_dots_where_room(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot
     order = sorted(range(len(dots)), key=lambda i: -math.hypot(dots[i].x - middle[0], dots[i].y - middle[1]))
     shown = list(dots)
     for metrics in (PHONE_LABEL_METRICS, WIDE_LABEL_METRICS):
-        taken_boxes = [label_box(dot, metrics) for dot in shown if dot.label]
+        taken_boxes = [label_left_right_top_bottom(dot, metrics) for dot in shown if dot.label]
         for i in order:
-            others = [dot_box(dot, LABEL_CLEARANCE_RADII * metrics.dot_radius) for dot in dots if dot is not dots[i]]
+            others = [
+                dot_left_right_top_bottom(dot, LABEL_CLEARANCE_RADII * metrics.dot_radius)
+                for dot in dots
+                if dot is not dots[i]
+            ]
             new_dot = (
                 None
                 if shown[i].label
                 else labelled_dot_or_none(replace(dots[i], label=names[i]), metrics, taken_boxes + others)
             )
             if new_dot:
-                taken_boxes.append(label_box(new_dot, metrics))
+                taken_boxes.append(label_left_right_top_bottom(new_dot, metrics))
                 shown[i] = replace(new_dot, everywhere=metrics is PHONE_LABEL_METRICS)
-    return label_dots_with_lines(shown, names) if len(dots) <= MAX_DOTS_WITH_LABEL_LINES else shown
+    return label_all_dots_using_lines(shown, names) if len(dots) <= MAX_DOTS_WITH_LABEL_LINES else shown
 
 
 LABEL_SIDES = ((1, 0), (-1, 0), (0, -1), (0, 1))  # right, left, above, below: steps from the dot
@@ -157,11 +161,11 @@ def labelled_dot_or_none(dot: Dot, metrics: LabelMetrics, taken_boxes: Sequence[
     )
 
 
-def label_dots_with_lines(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
+def label_all_dots_using_lines(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
     """Return all dots with a name; without room nearby, the name is as near as possible, at the end of a line."""
     shown = list(dots)
-    taken_boxes = [label_box(dot, WIDE_LABEL_METRICS) for dot in dots if dot.label] + [
-        dot_box(dot, WIDE_LABEL_METRICS.dot_radius) for dot in dots
+    taken_boxes = [label_left_right_top_bottom(dot, WIDE_LABEL_METRICS) for dot in dots if dot.label] + [
+        dot_left_right_top_bottom(dot, WIDE_LABEL_METRICS.dot_radius) for dot in dots
     ]
     for i, dot in enumerate(dots):
         if dot.label:
@@ -172,23 +176,23 @@ def label_dots_with_lines(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot
         if found := next(
             (place for place in places if is_label_place_free(place, WIDE_LABEL_METRICS, taken_boxes)), None
         ):
-            taken_boxes.append(label_box(found, WIDE_LABEL_METRICS))
+            taken_boxes.append(label_left_right_top_bottom(found, WIDE_LABEL_METRICS))
             shown[i] = found
     return shown
 
 
 def is_label_place_free(dot: Dot, metrics: LabelMetrics, taken_boxes: Sequence[Box]) -> bool:
     """Return whether a dot's name is inside the frame and covers nothing."""
-    left, right, top, bottom = box = label_box(dot, metrics)
+    left, right, top, bottom = box = label_left_right_top_bottom(dot, metrics)
     inside = left >= 0 and right <= 100 and top >= 0 and bottom <= 100
     return inside and not any(has_overlap(box, other) for other in taken_boxes)
 
 
-def dot_box(dot: Dot, half_width: float) -> Box:
+def dot_left_right_top_bottom(dot: Dot, half_width: float) -> Box:
     return dot.x - half_width, dot.x + half_width, dot.y - half_width, dot.y + half_width
 
 
-def label_box(dot: Dot, metrics: LabelMetrics = WIDE_LABEL_METRICS) -> Box:
+def label_left_right_top_bottom(dot: Dot, metrics: LabelMetrics = WIDE_LABEL_METRICS) -> Box:
     """Return left, right, top and bottom of a dot's name."""
     x, y = dot.end or (dot.x, dot.y)
     width, gap = metrics.letter_width * len(dot.label), 0.0 if dot.end else metrics.dot_radius + 0.5

@@ -170,7 +170,7 @@ def build_scores_part(
             names, scores, refusals, score_axis_of_each_method(names, scores), strict=True
         )
     )
-    picture = None if comparison is None or not comparison.n else draw_scatter_of_two_methods(answers, one, other)
+    picture = None if comparison is None or not comparison.n else build_scatter_of_two_methods(answers, one, other)
     return ScoresPart(
         view,
         describe_judgment_counts(answers),
@@ -216,7 +216,7 @@ def has_same_unit(method_name: str, other_method_name: str) -> bool:
     return SCORE_METHODS[method_name].unit == SCORE_METHODS[other_method_name].unit
 
 
-def draw_scatter_of_two_methods(answers: Answers, first_method: MethodSide, second_method: MethodSide) -> Scatter:
+def build_scatter_of_two_methods(answers: Answers, first_method: MethodSide, second_method: MethodSide) -> Scatter:
     """Draw every item with both scores: as a dot with its intervals, or counted in squares if there are many."""
     title, level = (
         f"{first_method.method.title} and {second_method.method.title}",

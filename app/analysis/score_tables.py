@@ -42,8 +42,8 @@ def build_table_of_item_scores_by_two_methods(
     """Return one row per item: score and interval by both methods, under their titles."""
     columns = (
         *SCORE_ITEM_COLUMNS,
-        *score_interval_columns("one", title),
-        *score_interval_columns("other", other_title),
+        *score_interval_column_definitions("one", title),
+        *score_interval_column_definitions("other", other_title),
     )
     values = (*scores_and_interval_ends(comparison.one), *scores_and_interval_ends(comparison.other))
     notes = tuple(dict.fromkeys((*comparison.notes, *comparison.one.notes, *comparison.other.notes)))
@@ -55,19 +55,19 @@ def build_all_scores_table(
 ) -> ResultTable:
     """Return one row per item: score and interval by each of these methods."""
     return ResultTable(
-        columns_of_all_scores_table(scores_by_method),
+        all_scores_column_definitions(scores_by_method),
         rows_of_all_scores_table(answers, scores_by_method, 0, answers.n_items),
         notes,
     )
 
 
-def columns_of_all_scores_table(method_names: Iterable[str]) -> tuple[Column, ...]:
+def all_scores_column_definitions(method_names: Iterable[str]) -> tuple[Column, ...]:
     """Return the columns of `rows_of_all_scores_table`; the item's text has the same name as in other exports."""
     return (
         SCORE_ITEM_COLUMNS[0],
         Column("shown", "Item", "text"),
         SCORE_ITEM_COLUMNS[2],
-        *(column for name in method_names for column in score_interval_columns(name, name)),
+        *(column for name in method_names for column in score_interval_column_definitions(name, name)),
     )
 
 
@@ -85,7 +85,7 @@ def id_text_and_count_columns(answers: Answers) -> tuple[Sequence[str] | AnyArra
     return answers.ids, answers.shown, answers.judgment_counts
 
 
-def score_interval_columns(name: str, title: str) -> tuple[Column, ...]:
+def score_interval_column_definitions(name: str, title: str) -> tuple[Column, ...]:
     low, high = Column(f"{name}_low", f"{title}, low (95 %)"), Column(f"{name}_high", f"{title}, high (95 %)")
     return Column(name, title), low, high
 

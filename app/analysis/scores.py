@@ -211,7 +211,9 @@ def make_online_score_function(
         low, high = family.interval(*state)
         has_judgments = answers.has_judgments
         shares = (family.score(*state), low, high, np.sqrt(family.variance(*state)))
-        columns = shares_and_ends_to_ratios(*shares) if law.reads == "ratio" else tuple(map(shares_to_points, shares))
+        columns = (
+            shares_ends_and_errors_to_ratios(*shares) if law.reads == "ratio" else tuple(map(shares_to_points, shares))
+        )
         values, low, high, error = (np.where(has_judgments, column, np.nan) for column in columns)
         return Scores(
             values,
@@ -225,7 +227,9 @@ def make_online_score_function(
     return fit
 
 
-def shares_and_ends_to_ratios(share: Array, low: Array, high: Array, error: Array) -> tuple[Array, Array, Array, Array]:
+def shares_ends_and_errors_to_ratios(
+    share: Array, low: Array, high: Array, error: Array
+) -> tuple[Array, Array, Array, Array]:
     """Convert shares s = r / (1 + r) to ratios r; an error of s is multiplied by the slope, (1 + r)^2."""
     ratio, low, high = map(RATIO_UNIT.shares_to_unit_values, (share, low, high))
     return ratio, low, high, error * (1.0 + ratio) ** 2

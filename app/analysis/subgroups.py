@@ -74,7 +74,7 @@ def answers_of_annotators(answers: Answers, is_member: npt.NDArray[np.bool_]) ->
     )
 
 
-def list_profile_groups_most_frequent_first(
+def list_profile_groups_with_sizes_largest_first(
     profile_answers: Mapping[str, Sequence[str | None]],
 ) -> list[tuple[str, str, int]]:
     """Return question, answer and number of annotators; the most frequent answers of each question come first."""
@@ -92,7 +92,9 @@ async def load_group_choices(connection: AsyncConnection, criterion: Criterion[C
     profile_answers = (await load_entry_answers_by_annotator(connection, criterion.campaign.id)).values()
     group_choices: list[tuple[str, str]] = []
     for name in [question.name for question in parse_only_questions_with_choices(criterion.campaign.questions)]:
-        answer_counts = list_profile_groups_most_frequent_first({name: [given.get(name) for given in profile_answers]})
+        answer_counts = list_profile_groups_with_sizes_largest_first(
+            {name: [given.get(name) for given in profile_answers]}
+        )
         group_choices += [(f"{name}={answer}", f"{name}: {answer} ({count:,})") for _, answer, count in answer_counts]
         total = sum(count for *_, count in answer_counts)
         if len(answer_counts) > 2:

@@ -209,7 +209,7 @@ def build_table_part(name: str, method: TableMethod, table: ResultTable, view: A
     decimals_by_column = {
         column.name: decimals_for_values(column_values(table, column.name)) for column in table.columns
     }
-    groups = group_names_of_first_rows(
+    groups = group_names_blanked_after_first_row(
         [dict(zip(decimals_by_column, row, strict=True)).get("group") for row in page.rows]
     )
     rows = tuple(
@@ -241,7 +241,7 @@ def row_with_shaded_cells(row: FormattedRow, shade_of_cell: Callable[[Cell], int
     return replace(row, cells=[name, *(replace(cell, shade=shade_of_cell(cell.words)) for cell in cells)])
 
 
-def group_names_of_first_rows(groups: Sequence[Cell]) -> list[str]:
+def group_names_blanked_after_first_row(groups: Sequence[Cell]) -> list[str]:
     """Return the name of a group on its first row, and "" on its other rows."""
     return [str(group) if group and group != before else "" for before, group in pairwise([None, *groups])]
 
@@ -289,11 +289,11 @@ def format_table_row(
         " ".join(cell.words for cell in formatted_cells if cell.kind == "sentence"),
         str(cells["id"]) if "text" in cells else "",
         dot_plot is not None and cells[dot_plot.name] is None,
-        *row_axis_positions_and_interval_text(cells, dot_plot, decimals_by_column),
+        *row_axis_and_positions_and_interval_text(cells, dot_plot, decimals_by_column),
     )
 
 
-def row_axis_positions_and_interval_text(
+def row_axis_and_positions_and_interval_text(
     cells: dict[str, Cell], dot_plot: DotPlot | None, decimals_by_column: dict[str, int]
 ) -> Any:
     """Return the row's axis, the positions of its figure and interval on it, and the interval as text."""

@@ -72,9 +72,9 @@ class BackgroundLoop:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            self._note_failure(problem)  # the work waited for a task that was cancelled; this loop was not
+            self._remember_failure(problem)  # the work waited for a task that was cancelled; this loop was not
         except Exception as problem:  # noqa: BLE001  (the next round comes whatever this one raised)
-            self._note_failure(problem)
+            self._remember_failure(problem)
         else:
             if self.failures:
                 log.warning("%s: works again after %d failures", self.name, self.failures)
@@ -82,7 +82,7 @@ class BackgroundLoop:
         finally:
             self._round_began = None
 
-    def _note_failure(self, problem: BaseException) -> None:
+    def _remember_failure(self, problem: BaseException) -> None:
         kind = type(problem).__name__
         new = not self.failures or kind != self._problem
         self.failures, self._problem = self.failures + 1, kind

@@ -169,13 +169,15 @@ def iterate_prometheus_lines(values: MetricValues) -> Iterator[str]:
     for name, family in METRIC_FAMILIES.items():
         yield f"# HELP {name} {family.description}"
         yield f"# TYPE {name} {family.kind}"
-        for (_, labels), number in sorted(series_of_metric(values.numbers, name)):
+        for (_, labels), number in sorted(series_with_values_of_metric(values.numbers, name)):
             yield f"{name}{labels_in_braces(family.labels, labels)} {number!r}"
-        for (_, labels), histogram in sorted(series_of_metric(values.histograms, name), key=lambda entry: entry[0]):
+        for (_, labels), histogram in sorted(
+            series_with_values_of_metric(values.histograms, name), key=lambda entry: entry[0]
+        ):
             yield from iterate_histogram_lines(name, family.labels, labels, histogram)
 
 
-def series_of_metric(values: Mapping[Series, Value], name: str) -> list[tuple[Series, Value]]:
+def series_with_values_of_metric(values: Mapping[Series, Value], name: str) -> list[tuple[Series, Value]]:
     return [(series, value) for series, value in values.items() if series[0] == name]
 
 

@@ -13,7 +13,7 @@ ReportRowCount = Callable[[int], None]
 ReportingJob = Callable[[ReportRowCount], Awaitable[JobResult]]
 
 
-async def iterate_job_progress_then_result(
+async def iterate_progress_then_outcome(
     job: ReportingJob[JobResult],
 ) -> AsyncGenerator[int | JobResult | Refusal, None]:
     """Yield the numbers that `job` reports, then its result or its refusal. Closing the generator cancels the job."""
@@ -35,7 +35,7 @@ async def stream_job_progress_as_json_lines(job: ReportingJob[str]) -> AsyncIter
 
     The error has a `proposal` of columns if the refusal has one.
     """
-    async with aclosing(iterate_job_progress_then_result(job)) as reports:
+    async with aclosing(iterate_progress_then_outcome(job)) as reports:
         async for report in reports:
             yield json.dumps(progress_report_as_dict(report)) + "\n"
 

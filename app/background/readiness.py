@@ -62,7 +62,7 @@ class ReadinessChecks:
         except Exception as problem:  # noqa: BLE001  (a broken check is a failed one, and the report still has the others)
             return CheckResult(ok=False, detail=f"The check failed: {type(problem).__name__}.")
 
-    def failed_required_checks(self, results: dict[str, CheckResult]) -> list[str]:
+    def names_of_failed_required_checks(self, results: dict[str, CheckResult]) -> list[str]:
         return [name for name, result in results.items() if not result.ok and name in self._required]
 
     async def stop(self) -> None:

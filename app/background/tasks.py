@@ -84,7 +84,7 @@ class KeyedTasks(Generic[K]):
                 log_background_failure(log, f"{self.name}: refused for {key}", refusal)
             except Exception as problem:  # noqa: BLE001  (any failure is noted; the next task or try follows)
                 failures += 1
-                self._note_failure(key, problem, failures)
+                self._remember_failure(key, problem, failures)
                 if self._retry_seconds is not None:
                     await asyncio.sleep(seconds_until_next_try(failures, self._retry_seconds))
                     continue
@@ -92,7 +92,7 @@ class KeyedTasks(Generic[K]):
             self._failed.pop(key, None)
             return
 
-    def _note_failure(self, key: K, problem: Exception, failures: int) -> None:
+    def _remember_failure(self, key: K, problem: Exception, failures: int) -> None:
         kind = type(problem).__name__
         earlier_kind, _ = self._failed.pop(key, ("", 0.0))
         self._failed[key] = kind, time.monotonic()

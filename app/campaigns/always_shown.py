@@ -4,7 +4,7 @@ import numpy as np
 from sqlalchemy import ARRAY, Integer, bindparam, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.assigned_items_check import load_numbers_of_items_reserved_for_people
+from app.campaigns.assigned_items_check import load_item_numbers_reserved_for_people
 from app.database.campaign import load_item_number_by_external_id, number_of_items_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize, shorten_echo
@@ -14,7 +14,7 @@ STORE_ALWAYS_SHOWN = text("UPDATE campaigns SET always_shown = :numbers WHERE id
 )
 
 
-async def store_numbers_of_always_shown_items_or_refuse(connection: AsyncConnection, campaign: Campaign) -> None:
+async def store_always_shown_item_numbers_or_refuse(connection: AsyncConnection, campaign: Campaign) -> None:
     """Store the numbers of these items at the launch.
 
     Raises `Conflict` (`no_drawn_items`) if the campaign has no other items, and what the design raises for an unknown
@@ -61,7 +61,7 @@ async def draw_and_store_fixed_set_or_refuse(connection: AsyncConnection, campai
                 code="fixed_item_unknown",
                 setting="fixed_items",
             )
-    assigned = {*await load_numbers_of_items_reserved_for_people(connection, campaign)}
+    assigned = {*await load_item_numbers_reserved_for_people(connection, campaign)}
     for name in campaign.fixed_items:
         if number_by_name[name] in assigned:
             raise Conflict(

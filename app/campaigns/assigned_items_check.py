@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.hits.item_audiences import parse_audiences
 from app.annotation.onboarding.entry_questions import EntryQuestion, parse_question_lines
-from app.annotation.onboarding.participant_lists import count_listed_people
+from app.annotation.onboarding.participant_lists import count_listed_people_by_list
 from app.annotation.onboarding.questions import entry_answer_or_refuse
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, shorten_echo
@@ -20,7 +20,7 @@ SELECT_CELLS = text(f"SELECT DISTINCT {CELL} FROM items WHERE {IS_ASSIGNED} ORDE
 SELECT_ASSIGNED_NUMBERS = text(f"SELECT number FROM items WHERE {IS_ASSIGNED}")
 
 
-async def load_numbers_of_items_reserved_for_people(connection: AsyncConnection, campaign: Campaign) -> list[int]:
+async def load_item_numbers_reserved_for_people(connection: AsyncConnection, campaign: Campaign) -> list[int]:
     """Return the items that are only for some people; none if no column says so."""
     key = {"campaign": campaign.id, "column": campaign.assigned_column}
     return [*await connection.scalars(SELECT_ASSIGNED_NUMBERS, key)] if campaign.assigned_column is not None else []
@@ -53,11 +53,11 @@ async def refuse_items_for_nobody(connection: AsyncConnection, campaign: Campaig
             setting="assigned_column",
         )
     audiences = await asyncio.to_thread(lambda: sorted({name for cell in cells for name in parse_audiences(cell)}))
-    groups = (await count_listed_people(connection, campaign.id)).keys() - {"allow", "block"}
+    groups = (await count_listed_people_by_list(connection, campaign.id)).keys() - {"allow", "block"}
     questions = {question.name: question for question in parse_question_lines(campaign.questions)}
     for audience in audiences:
         name, equals_sign, answer = audience.partition("=")
-        if equals_sign and not can_be_answered(questions.get(name), answer):
+        if equals_sign and not can_question_get_answer(questions.get(name), answer):
             raise Conflict(
                 f"Items are for people who answer “{shorten_echo(f'{name} = {answer}')}”, but no question has this "
                 f"answer. Correct the column “{column}” or the questions, then launch.",
@@ -73,7 +73,7 @@ async def refuse_items_for_nobody(connection: AsyncConnection, campaign: Campaig
             )
 
 
-def can_be_answered(question: EntryQuestion | None, answer: str) -> bool:
+def can_question_get_answer(question: EntryQuestion | None, answer: str) -> bool:
     """Return whether people who take part can give this answer to the question."""
     if question is None or not answer:
         return False

@@ -48,7 +48,7 @@ class ComparisonUnit:
         """Return how many comparisons this many judgments per system give."""
         return judgments_per_item * self.per_judgment
 
-    def judgments_needed_for_comparisons(self, comparison_count: float) -> int:
+    def judgments_per_system_for_comparisons(self, comparison_count: float) -> int:
         """Return the judgments per system that give at least this many comparisons."""
         return max(1, math.ceil(comparison_count / self.per_judgment - 1e-9))
 
@@ -59,7 +59,7 @@ class ComparisonUnit:
             return ""
         return (
             f"{self.title}: {format_comparisons(count)}, which is less than one, so some are never judged. "
-            f"One needs {pluralize(self.judgments_needed_for_comparisons(MIN_COMPARISONS), 'judgment')} per system."
+            f"One needs {pluralize(self.judgments_per_system_for_comparisons(MIN_COMPARISONS), 'judgment')} per system."
         )
 
 
@@ -95,7 +95,7 @@ def judgments_per_item_for_comparisons_or_refuse(unit: ComparisonUnit, compariso
     if not 0 < comparison_count <= most:
         message = f"Enter a number above 0, {format_comparisons(most)} at most."
         raise Invalid(message, code="comparisons_wrong", setting=setting)
-    return unit.judgments_needed_for_comparisons(comparison_count)
+    return unit.judgments_per_system_for_comparisons(comparison_count)
 
 
 def sections_with_comparisons_in_place_of_judgments(

@@ -212,7 +212,7 @@ def refuse_blocks_without_tasks(campaign: Campaign, conditions: ItemConditions) 
     square, has_blocks = conditions.square, campaign.block_order != "none"
     needed = campaign.items_per_hit - len(campaign.design.always_shown)
     for row in range(square.n if square.has_contents else 1):
-        shown = conditions.condition[conditions.mask_of_items_seen_by_row(row)]
+        shown = conditions.condition[conditions.mask_of_items_shown_to_square_row(row)]
         counts = np.bincount(shown, minlength=square.n) if has_blocks else np.array([len(shown)])
         if counts.min() < needed:
             where = (
@@ -263,7 +263,7 @@ def smallest_block_if_too_short_or_none(campaign: Campaign, conditions: ItemCond
         return None
     counts = np.stack(
         [
-            np.bincount(conditions.condition[conditions.mask_of_items_seen_by_row(row)], minlength=square.n)
+            np.bincount(conditions.condition[conditions.mask_of_items_shown_to_square_row(row)], minlength=square.n)
             for row in range(square.n if square.has_contents else 1)
         ]
     )

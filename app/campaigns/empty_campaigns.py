@@ -76,13 +76,13 @@ def error_against_revert(campaign: Campaign) -> Conflict:
     return has_answers_error(campaign, "so it cannot become a draft again")
 
 
-async def error_against_revert_or_none(connection: AsyncConnection, campaign: Campaign) -> Conflict | None:
+async def load_error_against_revert_or_none(connection: AsyncConnection, campaign: Campaign) -> Conflict | None:
     """Return why a campaign cannot become a draft now; None if it can."""
     can_revert = campaign.status != "draft" and not await has_any_answer(connection, campaign.id)
     return None if can_revert else error_against_revert(campaign)
 
 
-async def error_against_deletion_or_none(connection: AsyncConnection, campaign: Campaign) -> Conflict | None:
+async def load_error_against_deletion_or_none(connection: AsyncConnection, campaign: Campaign) -> Conflict | None:
     """Return why a campaign cannot be deleted now (`not_a_draft`, `has_answers`, `payments_unsettled`,
     `calls_unsettled`); None if it can.
     """

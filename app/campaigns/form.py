@@ -202,15 +202,15 @@ def form_sections_of_step(sections: Sequence[FormSection], step: StepName, desig
     limited = [
         replace(
             section,
-            basic_fields=fields_and_choices_of_design(section.basic_fields, design_name),
-            advanced_fields=fields_and_choices_of_design(section.advanced_fields, design_name),
+            basic_fields=fields_of_design_with_its_choices(section.basic_fields, design_name),
+            advanced_fields=fields_of_design_with_its_choices(section.advanced_fields, design_name),
         )
         for section in own
     ]
     return [section for section in limited if section.all_fields]
 
 
-def fields_and_choices_of_design(fields: Sequence[FormField], design_name: str) -> list[FormField]:
+def fields_of_design_with_its_choices(fields: Sequence[FormField], design_name: str) -> list[FormField]:
     return [
         replace(
             field,
@@ -269,7 +269,7 @@ def build_criteria_fields(
     return [
         replace(field, criterion_title=f"Criterion {number + 1}", required=False)
         for number in range(MAX_CRITERIA)
-        for field in build_criterion_fields(f"{CRITERIA_SETTING}.{number}.", properties, values, errors)
+        for field in iterate_criterion_fields(f"{CRITERIA_SETTING}.{number}.", properties, values, errors)
     ]
 
 
@@ -280,7 +280,7 @@ def build_deciding_criterion_fields(text_fields: Sequence[FormField], values: Ma
     return [replace(field, kind="choice", choices=choices) for field in text_fields] if len(choices) > 1 else []
 
 
-def build_criterion_fields(
+def iterate_criterion_fields(
     name_prefix: str, properties: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]
 ) -> Iterator[FormField]:
     for name in CRITERION_SETTINGS:

@@ -24,7 +24,7 @@ def form_values_of_settings(settings: CampaignSettings) -> dict[str, str]:
         prefixed_values |= form_texts_with_prefix(criterion_values, name_prefix)
         design_values = criterion.get("design_settings", {})
         prefixed_values |= form_texts_with_prefix(
-            {name: switch_as_yes_or_no(value) for name, value in design_values.items()},
+            {name: bool_as_yes_or_no_else_unchanged(value) for name, value in design_values.items()},
             f"{name_prefix}{settings.design}.",
         )
     return {name: format_setting_value(name, value) for name, value in campaign_values.items()} | prefixed_values
@@ -34,7 +34,7 @@ def form_texts_with_prefix(values: Mapping[str, object], name_prefix: str) -> di
     return {name_prefix + name: format_multiline_form_value(value) for name, value in values.items()}
 
 
-def switch_as_yes_or_no(value: object) -> object:
+def bool_as_yes_or_no_else_unchanged(value: object) -> object:
     """Return a criterion's switch as yes or no: it may be off where the campaign's is on."""
     return ("no", "yes")[value] if isinstance(value, bool) else value
 
@@ -55,7 +55,9 @@ def format_setting_value(setting_name: str, value: object) -> str:
     return (
         format_form_value(value)
         if setting_name == "prior"
-        else format_multiline_form_value(switch_as_yes_or_no(value) if setting_name == "open_platforms" else value)
+        else format_multiline_form_value(
+            bool_as_yes_or_no_else_unchanged(value) if setting_name == "open_platforms" else value
+        )
     )
 
 

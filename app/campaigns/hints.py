@@ -19,7 +19,7 @@ from app.goals.progress import describe_goal
 from app.goals.settings import BEST_RULE_FOR_GOAL, JUDGMENTS_INSTEAD_OF_10, NO_GOAL, WhenReached
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
-from app.quality.rule_reach import hint_on_failed_checks_that_rules_need
+from app.quality.rule_reach import hint_on_failed_checks_needed_or_empty
 from app.quality.settings import parse_all_rule_choices_by_name, parse_quality_preset
 from app.selection.registry import SELECTION_RULES
 
@@ -164,7 +164,7 @@ def needed_gold_and_attention_items_hint_or_empty(values: Mapping[str, str]) -> 
     if not 0 < false_alarms <= 100:
         return ""
     acting_rules = {name: rule for name, rule in rules.items() if rule.action != "nothing"}
-    return hint_on_failed_checks_that_rules_need(acting_rules, false_alarms)
+    return hint_on_failed_checks_needed_or_empty(acting_rules, false_alarms)
 
 
 def form_origins_hint_or_empty(values: Mapping[str, str]) -> str:

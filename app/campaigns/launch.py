@@ -51,7 +51,7 @@ async def refuse_unusable_items_and_create_posteriors(connection: AsyncConnectio
         )
     refuse_if_all_items_are_best(campaign, item_total)
     await assigned_items_check.refuse_items_for_nobody(connection, campaign)
-    await always_shown.store_numbers_of_always_shown_items_or_refuse(connection, campaign)
+    await always_shown.store_always_shown_item_numbers_or_refuse(connection, campaign)
     await conditions_check.refuse_unfit_conditions_and_contents(connection, campaign)
     if campaign.checks_percent is not None:
         refuse_if_hits_cannot_show_checks(campaign)

@@ -20,7 +20,7 @@ from app.campaigns.referenced_campaigns import refuse_campaigns_out_of_reach
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import CURRENT_ACTOR, log_change
-from app.database.campaign import finish_campaign_if_complete_and_tell
+from app.database.campaign import finish_campaign_and_tell_if_complete
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign, pack_section_settings_into_columns
 from app.errors import Conflict, NotFound, shorten_echo
@@ -198,11 +198,11 @@ def campaign_column_values_of_settings(settings: CampaignSettings) -> dict[str, 
     design = settings.design_with_settings
     return settings.model_dump() | {
         "fewest_items": max(1, design.fewest_items - len(design.always_shown)),
-        "asked_criterion": number_of_selecting_criterion_or_none(settings),
+        "asked_criterion": selecting_criterion_number_or_none(settings),
     }
 
 
-def number_of_selecting_criterion_or_none(settings: CampaignSettings) -> int | None:
+def selecting_criterion_number_or_none(settings: CampaignSettings) -> int | None:
     """Return the number of the criterion that decides which items are asked; None where all do together."""
     if not settings.criteria:
         return 0
@@ -308,7 +308,7 @@ async def change_campaign_status_or_refuse(
     # The next check of the goal marks settled items again.
     if action == "reopen" and await connection.scalar(UNSETTLE_ITEMS, {"campaign": row.id}):
         await connection.execute(COUNT_RELEASE, {"campaign": row.id})
-    if action == "reopen" and await finish_campaign_if_complete_and_tell(connection, row.id, now=now):
+    if action == "reopen" and await finish_campaign_and_tell_if_complete(connection, row.id, now=now):
         raise Conflict(
             f"“{row.name}” already has all its judgments, so nothing was changed. Ask for more judgments per item, "
             "or add items, then reopen it.",

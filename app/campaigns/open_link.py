@@ -3,7 +3,7 @@
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.platform import Platform
-from app.annotation.platforms.registry import platform_with_code_or_none
+from app.annotation.platforms.registry import platform_of_completion_code_or_none
 from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of_campaign
 from app.campaigns.settings_edits import store_changed_settings_or_refuse
 from app.designs.campaign import Campaign
@@ -13,7 +13,7 @@ def platform_beside_open_link_or_none(campaign: Campaign) -> Platform | None:
     """Return the platform that a campaign recruits on, if its open link admits everyone, too; else None."""
     if not campaign.open_link or campaign.passphrase:
         return None
-    return platform_with_code_or_none(crowd_setting_by_name_with_slug_of_campaign(campaign))
+    return platform_of_completion_code_or_none(crowd_setting_by_name_with_slug_of_campaign(campaign))
 
 
 async def close_open_link_and_keep_platform_links(connection: AsyncConnection, slug: str) -> None:

@@ -66,7 +66,7 @@ async def load_preview_campaign_or_refuse(
     return CampaignOnPage.from_columns(campaign.column_values_of_campaign() | unsaved_settings.model_dump())
 
 
-async def preview_hit_of_random_items(
+async def load_preview_hit_of_random_items(
     connection: AsyncConnection, campaign: CampaignOnPage, preview_number: int
 ) -> PreviewHit:
     """Return a HIT of random items, determined by its number. Placeholders fill up a campaign with too few items.
@@ -74,13 +74,13 @@ async def preview_hit_of_random_items(
     No item comes in two HITs until all of them have been shown, as for an annotator.
     """
     if campaign.segment_count:
-        return await preview_hit_of_outputs_for_random_segment(connection, campaign, preview_number)
+        return await load_preview_hit_of_random_segment_outputs(connection, campaign, preview_number)
     always_shown = [
         *(await load_item_number_by_external_id(connection, campaign.id, campaign.design.always_shown)).values()
     ]
     others = np.delete(np.arange(max(campaign.item_count, campaign.items_per_hit)), always_shown)
     count = campaign.items_per_hit - len(always_shown)
-    chosen = draw_unrepeated(others, count, seed=campaign.seed, preview_number=preview_number)
+    chosen = draw_candidates_unrepeated_in_round(others, count, seed=campaign.seed, preview_number=preview_number)
     rng = np.random.default_rng([campaign.seed, preview_number])
     chosen = rng.permutation([*chosen, *always_shown]).tolist() if always_shown else chosen
     statement = select(items.c.number, items.c.shown).where(
@@ -93,7 +93,7 @@ async def preview_hit_of_random_items(
     )
 
 
-async def preview_hit_of_outputs_for_random_segment(
+async def load_preview_hit_of_random_segment_outputs(
     connection: AsyncConnection, campaign: CampaignOnPage, preview_number: int
 ) -> PreviewHit:
     """Return a HIT of distinct outputs of random systems for a random segment. Placeholders fill up missing outputs.
@@ -102,7 +102,7 @@ async def preview_hit_of_outputs_for_random_segment(
     """
     rng = np.random.default_rng([campaign.seed, preview_number])
     segments = np.arange(campaign.segment_count)
-    (segment,) = draw_unrepeated(segments, 1, seed=campaign.seed, preview_number=preview_number)
+    (segment,) = draw_candidates_unrepeated_in_round(segments, 1, seed=campaign.seed, preview_number=preview_number)
     key = {"campaign": campaign.id, "segment": segment}
     source_and_reference = SourceAndReference(*(await connection.execute(SELECT_SEGMENT_TEXTS, key)).one())
     always_shown = (
@@ -121,7 +121,9 @@ async def preview_hit_of_outputs_for_random_segment(
     )
 
 
-def draw_unrepeated(candidates: NDArray[np.int_], count: int, *, seed: int, preview_number: int) -> list[int]:
+def draw_candidates_unrepeated_in_round(
+    candidates: NDArray[np.int_], count: int, *, seed: int, preview_number: int
+) -> list[int]:
     """Return `count` random candidates, other ones for each HIT of a round. A round ends when too few are left."""
     if not count:
         return []

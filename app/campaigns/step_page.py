@@ -20,7 +20,7 @@ from app.campaigns.open_link import platform_beside_open_link_or_none
 from app.campaigns.pay import HourlyPay, minimum_hourly_pay_by_platform_and_currency
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.starter_questions import load_starter_question_or_refuse
-from app.campaigns.visit_reading import readable_visit_tables
+from app.campaigns.visit_reading import readable_visit_table_by_setting
 from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
@@ -169,7 +169,7 @@ class StepPage:
             "expected_answer_inputs": expected_answer_inputs_of_criteria(self.settings)
             if self.step == STEP_BY_SETTING["training"]
             else [],
-            "readable_tables": readable_visit_tables(self.settings)
+            "readable_tables": readable_visit_table_by_setting(self.settings)
             if self.step == STEP_BY_SETTING["questions"]
             else {},
             "preview_query": form.query_string_of_annotator_preview(self.sections, self.design_name, preview_context),

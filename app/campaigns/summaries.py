@@ -11,8 +11,8 @@ from app.accounts import members
 from app.accounts.access import SHARING_CAMPAIGN_ID, Access, visible_campaigns_sql_condition
 from app.accounts.roles import SEE_CAMPAIGN
 from app.database.campaign import (
-    check_count_sql,
     find_campaign_id_or_refuse,
+    gold_and_attention_item_count_sql,
     gold_count_sql,
     has_people_sql,
     number_of_items_sql,
@@ -68,10 +68,10 @@ async def load_campaigns_with_progress(
     if leads_to_citus(connection):  # which counts the items of one campaign at a time
         listed = select(campaigns.c.id, member_role).where(*conditions).order_by(campaigns.c.id.desc())
         for visible in (await connection.execute(listed)).mappings().all():
-            found = await connection.execute(campaigns_with_progress_query(visible["id"]))
+            found = await connection.execute(select_campaigns_with_progress_statement(visible["id"]))
             rows += ({**progress, **visible} for progress in found.mappings())  # none if it was deleted meanwhile
     else:
-        statement = campaigns_with_progress_query().add_columns(member_role).where(*conditions)
+        statement = select_campaigns_with_progress_statement().add_columns(member_role).where(*conditions)
         rows += (await connection.execute(statement.order_by(campaigns.c.id.desc()))).mappings()
     judgments = await count_judgments_by_campaign(connection, [row["id"] for row in rows])
     return [
@@ -95,7 +95,9 @@ async def count_archived_campaigns(connection: AsyncConnection, *, access: Acces
 async def load_campaign_with_progress_or_refuse(connection: AsyncConnection, slug: str) -> CampaignWithProgress:
     """Return a campaign with its progress and `has_people`. Raises `NotFound` (`campaign_not_found`)."""
     campaign_id = await find_campaign_id_or_refuse(connection, slug)
-    statement = campaigns_with_progress_query(campaign_id).add_columns(has_people_sql(campaign_id).label("has_people"))
+    statement = select_campaigns_with_progress_statement(campaign_id).add_columns(
+        has_people_sql(campaign_id).label("has_people")
+    )
     row = await fetch_campaign_row_or_refuse(connection, statement, slug)
     judgments = await count_judgments_by_campaign(connection, [row["id"]])
     if row["id"] not in judgments:  # deleted since the first statement
@@ -110,7 +112,7 @@ async def load_visible_campaign_or_refuse(connection: AsyncConnection, slug: str
     )
 
 
-def campaigns_with_progress_query(campaign_id: int | None = None) -> Select[Any]:
+def select_campaigns_with_progress_statement(campaign_id: int | None = None) -> Select[Any]:
     """Return a query of campaigns, or of one, with `item_count`, and `judgments_wanted` of the drawn items.
 
     An arm has its `experiment`, the `arm` and the `experiment_key`; for other campaigns these are None.
@@ -133,7 +135,7 @@ def campaigns_with_progress_query(campaign_id: int | None = None) -> Select[Any]
         campaigns,
         item_total.label("item_count"),
         retired_count_sql(which).label("retired_count"),
-        check_count_sql(which).label("check_count"),
+        gold_and_attention_item_count_sql(which).label("check_count"),
         gold_count_sql(which).label("gold_count"),
         judgments_wanted.label("judgments_wanted"),
         experiment_arms.c.experiment,

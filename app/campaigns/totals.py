@@ -54,7 +54,7 @@ class PeopleNeeded:
             judgments_per_person = min(judgments_per_person, items)
         at_least = at_most = round_up_quotient(judgments, judgments_per_person)
         if no_repeats and judgments_per_person < items:
-            at_most = max(at_least, most_people_without_repeats(judgments, judgments_per_person, campaign))
+            at_most = max(at_least, count_people_enough_without_repeats(judgments, judgments_per_person, campaign))
         pay = campaign.pay_per_hit
         minutes, reward = minutes_of_one_person_or_none(campaign), pay * limit if pay else None
         return cls(at_least, at_most, limit, minutes, reward, steps_not_in_minutes_of_one_person(campaign))
@@ -96,7 +96,7 @@ class CampaignTotals:
             campaign.judgments_per_item,
             tasks,
             round(tasks * checks_per_task),
-            kinds_of_checks_text(campaign),
+            kinds_of_checks_text_or_empty(campaign),
             tasks * minutes / 60 if tasks and minutes else None,
             tasks * pay if tasks and pay else None,
             PeopleNeeded.people_needed_or_none(campaign),
@@ -132,7 +132,7 @@ def sentence_on_cost_by_settings_or_empty(campaign: CountedCampaign) -> str:
     return f"With {per_item} per item: {judgments} in {pluralize(totals.tasks, 'task')}{hours}{pay}."
 
 
-def kinds_of_checks_text(campaign: CountedCampaign) -> str:
+def kinds_of_checks_text_or_empty(campaign: CountedCampaign) -> str:
     """Return the kinds of checks that a campaign has: "gold items", "attention items" or both; empty without checks."""
     counts = {"gold": campaign.gold_count, "attention": campaign.check_count - campaign.gold_count}
     kinds = [kind for kind, count in counts.items() if count]
@@ -213,7 +213,7 @@ def round_up_quotient(judgment_count: float, judgments_per_unit: float) -> int:
     return ceil(round(judgment_count / judgments_per_unit, ROUNDING_DIGITS))
 
 
-def most_people_without_repeats(judgment_count: int, judgments_per_person: float, campaign: Campaign) -> int:
+def count_people_enough_without_repeats(judgment_count: int, judgments_per_person: float, campaign: Campaign) -> int:
     """Return how many people are enough if they come one after the other and no one judges an item twice.
 
     As long as enough items are open, each person does all tasks allowed. After that, each person judges every open item

@@ -18,7 +18,7 @@ from app.annotation.onboarding.settings import COLUMN_BY_ANSWERING_SETTING, Visi
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
 from app.annotation.onboarding.steps import VISIT_STEPS, has_consent_on_start_page, steps_with_own_page
 from app.annotation.platforms.platform import Platform, VisitOutcome
-from app.annotation.platforms.registry import platform_with_code_or_none, platforms_of_campaign
+from app.annotation.platforms.registry import platform_of_completion_code_or_none, platforms_of_campaign
 from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of_campaign
 from app.campaigns.preview_hit import PreviewHit
 from app.designs.answer import Form
@@ -86,7 +86,7 @@ class VisitPreviewState(InputModel):
         return self.model_dump_json()
 
 
-def parse_preview_token(token: str) -> VisitPreviewState:
+def parse_preview_token_or_refuse(token: str) -> VisitPreviewState:
     """Return the state in a form of the preview. Raises `Invalid` (`preview_unreadable`)."""
     try:
         if len(token) <= MAX_STATE_CHARACTERS:
@@ -113,7 +113,7 @@ def preview_platform_or_first(campaign: Campaign, name: str) -> Platform:
     """Return the campaign's platform of this name, by default the one that people are recruited on, else the first."""
     crowd_settings = crowd_setting_by_name_with_slug_of_campaign(campaign)
     platforms = platforms_of_campaign(crowd_settings)
-    default = platform_with_code_or_none(crowd_settings) or platforms[0]
+    default = platform_of_completion_code_or_none(crowd_settings) or platforms[0]
     return next((platform for platform in platforms if platform.name == name), default)
 
 

@@ -28,7 +28,7 @@ class ReadableTable(NamedTuple):
     reason: str
 
 
-def readable_visit_tables(settings: CampaignSettings) -> dict[str, ReadableTable]:
+def readable_visit_table_by_setting(settings: CampaignSettings) -> dict[str, ReadableTable]:
     """Return the questions, the training and the qualification as tables, by the name of the setting; without those
     that the campaign does not have.
     """

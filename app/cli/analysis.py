@@ -38,7 +38,9 @@ COLUMNS_SHOWN_ELSEWHERE = {"sentence", "notes", "group"}
 MAX_CELL_CHARACTERS = 48  # of a cell of text in a table for people, in characters
 
 
-async def result_table_of_available_methods(connection: AsyncConnection, criterion: Criterion[Campaign]) -> ResultTable:
+async def load_result_table_of_available_methods(
+    connection: AsyncConnection, criterion: Criterion[Campaign]
+) -> ResultTable:
     """Return the methods and tables that the campaign's answers and columns support."""
     available = await load_available_methods(connection, criterion)
     columns = (
@@ -90,7 +92,7 @@ class AnalysisQuery:
             )
             return AnalysisOutput(build_method_score_table(answers, scores), method_heading_lines(names[0]))
         if names:
-            answers, scores_by_method, notes = await self.fits.load_answers_and_fit_scores_by_method(
+            answers, scores_by_method, notes = await self.fits.load_answers_scores_by_method_and_notes(
                 self.engine, self.slug, names, **answer_filters
             )
             return AnalysisOutput(
@@ -101,7 +103,7 @@ class AnalysisQuery:
             campaign = (await load_campaign_by_slug_or_refuse(connection, self.slug)).find_criterion_or_refuse(
                 self.criterion
             )
-            return AnalysisOutput(await result_table_of_available_methods(connection, campaign))
+            return AnalysisOutput(await load_result_table_of_available_methods(connection, campaign))
 
     async def compare_methods(self, method_name: str, other_method_name: str) -> AnalysisOutput:
         """Return two methods side by side."""

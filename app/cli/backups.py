@@ -8,7 +8,7 @@ import click
 from app.cli.commands import CommandFailure
 from app.cli.run_command import current_utc_time
 from app.database.migrate import upgrade_schema
-from app.database.server_database import database_url_in_any_state
+from app.database.server_database import open_database_in_any_state_and_yield_url
 from app.database.session import create_engine
 from app.errors import pluralize
 from app.maintenance.backup import delete_old_backups_and_return_their_dumps, write_dump_and_manifest_to_folder
@@ -54,9 +54,9 @@ def backup(folder: Path | None, *, keep: int | None) -> None:
     folder = folder or settings.backup_dir
     if folder is None:
         raise click.UsageError("Name a folder, or set EASEL_BACKUP_DIR.")
-    with database_url_in_any_state(settings) as url:
+    with open_database_in_any_state_and_yield_url(settings) as url:
         made = asyncio.run(write_dump_and_manifest_to_folder(url, folder, now=current_utc_time()))
-        asyncio.run(write_erasure_list(url, folder / ERASURE_LIST_NAME))
+        asyncio.run(write_erasure_list_if_any(url, folder / ERASURE_LIST_NAME))
     responses = sum(counts.responses for counts in made.manifest.campaigns)
     click.echo(
         f"{made.dump}: {made.manifest.size_bytes:,} bytes, {pluralize(len(made.manifest.campaigns), 'campaign')}, "
@@ -87,7 +87,7 @@ def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unver
             settings = settings.model_copy(update={"database_url": parse_postgres_address(into).sqlalchemy_url_text()})
         except AddressProblem as problem:
             raise click.UsageError(f"--into {problem}") from None
-    with database_url_in_any_state(settings) as url:
+    with open_database_in_any_state_and_yield_url(settings) as url:
         manifest = asyncio.run(load_dump_into_empty_database(url, dump))
         upgrade_schema(url)
         asyncio.run(hold_payments_and_calls_and_report(url))
@@ -100,7 +100,7 @@ def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unver
     click.echo(f"Restored the backup of {manifest.created_at:%Y-%m-%d %H:%M:%S} UTC.")
 
 
-async def write_erasure_list(url: str, path: Path) -> None:
+async def write_erasure_list_if_any(url: str, path: Path) -> None:
     """Write the list of all erasures and withdrawals, which only its owner can read; nothing if there are none.
 
     What only the list in the folder knows stays: the database may be restored from before it, and other backups here

@@ -13,12 +13,12 @@ from app.database.cluster import (
     distribute_tables,
     has_citus,
     placement_of_tables,
+    refuse_cluster_with_payments,
     refuse_database_in_use,
-    refuse_payments,
     refuse_unusable_cluster,
 )
-from app.database.migrate import require_newest_schema, schema_revision_on_connection_or_none, upgrade_schema
-from app.database.server_database import database_url_in_any_state
+from app.database.migrate import load_schema_revision_on_connection_or_none, require_newest_schema, upgrade_schema
+from app.database.server_database import open_database_in_any_state_and_yield_url
 from app.errors import pluralize
 from app.maintenance.cluster_statements import StatementPlan, explain_sql_constants
 from app.record.revisions import open_engine_of_own_process
@@ -43,13 +43,13 @@ def distribute_campaigns(*, is_dry_run: bool) -> None:
     DATABASE_URL names the coordinator. Either all tables are distributed, or none is. With --dry-run, empty copies of
     the tables are, only to list the statements of Easel that would reach several servers at a time.
     """
-    with database_url_in_any_state(read_settings()) as url:
+    with open_database_in_any_state_and_yield_url(read_settings()) as url:
         if not is_dry_run:
-            asyncio.run(distribute_and_print(url))
-        elif asyncio.run(can_statements_be_checked(url)):
+            asyncio.run(distribute_unless_done_and_print_placement(url))
+        elif asyncio.run(has_citus_or_refuse_unusable_cluster(url)):
             print_placement()
-            with empty_distributed_schema(url) as dry_run_url:
-                print_statements_across_servers(asyncio.run(explain_at_url(dry_run_url)))
+            with open_distributed_scratch_schema(url) as dry_run_url:
+                print_statements_across_servers(asyncio.run(explain_sql_constants_at_url(dry_run_url)))
         else:
             print_placement()
             click.echo("This database has no Citus, so the statements were not checked.")
@@ -57,22 +57,22 @@ def distribute_campaigns(*, is_dry_run: bool) -> None:
         click.echo("Campaigns on a cluster cannot have payments. Nothing was changed.")
 
 
-async def distribute_and_print(url: str) -> None:
+async def distribute_unless_done_and_print_placement(url: str) -> None:
     """Distribute the tables unless they are, and print where each is. Raises Conflict if that cannot be done."""
     async with open_engine_of_own_process(url) as engine, engine.begin() as connection:
-        require_newest_schema(await schema_revision_on_connection_or_none(connection))
+        require_newest_schema(await load_schema_revision_on_connection_or_none(connection))
         await refuse_unusable_cluster(connection)
         if await are_tables_distributed(connection):
             click.echo(f"The tables are distributed already. Nothing was changed. {NAME_CLUSTER_TEXT}")
             return
-        await refuse_payments(connection)
+        await refuse_cluster_with_payments(connection)
         await refuse_database_in_use(connection)
         await distribute_tables(connection)
     print_placement()
     click.echo(f"The tables are distributed. {NAME_CLUSTER_TEXT}")
 
 
-async def can_statements_be_checked(url: str) -> bool:
+async def has_citus_or_refuse_unusable_cluster(url: str) -> bool:
     """Return whether the database has Citus. Raises Conflict if tables cannot be distributed there."""
     async with open_engine_of_own_process(url) as engine, engine.connect() as connection:
         if not await has_citus(connection):
@@ -82,7 +82,7 @@ async def can_statements_be_checked(url: str) -> bool:
 
 
 @contextmanager
-def empty_distributed_schema(url: str) -> Iterator[str]:
+def open_distributed_scratch_schema(url: str) -> Iterator[str]:
     """Yield the URL of a schema with Easel's tables, distributed and empty, which ends with this block."""
     schema_url = make_url(url).update_query_dict({"options": f"-c search_path={DRY_RUN_SCHEMA}"})
     dry_run_url = schema_url.render_as_string(hide_password=False)
@@ -108,7 +108,7 @@ async def distribute_at_url(url: str) -> None:
         await distribute_tables(connection)
 
 
-async def explain_at_url(url: str) -> list[StatementPlan]:
+async def explain_sql_constants_at_url(url: str) -> list[StatementPlan]:
     async with open_engine_of_own_process(url) as engine, engine.connect() as connection:
         return await explain_sql_constants(connection)
 

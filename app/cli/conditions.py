@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.annotation.hits.condition_counts import SquareCounts, count_use_of_square
+from app.annotation.hits.condition_counts import SquareCounts, count_use_of_square_or_none
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction
 from app.cli.text_table import print_text_table, shorten_cell_text
 from app.errors import Conflict
@@ -22,7 +22,7 @@ def print_use_of_square(slug: str, *, as_json: bool) -> None:
 
     async def work(connection: AsyncConnection) -> SquareCounts:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-        counts = await count_use_of_square(connection, campaign, now=current_utc_time())
+        counts = await count_use_of_square_or_none(connection, campaign, now=current_utc_time())
         if counts is None:
             raise Conflict(f"The items of “{campaign.name}” have no conditions.", code="no_conditions")
         return counts

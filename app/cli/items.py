@@ -111,7 +111,7 @@ def correct_item_text(
 )
 @click.option("--tolerance", type=click.FloatRange(min=0), help="Largest accepted difference. Default: the design's.")
 @click.option("--keep", is_flag=True, help="Keep the items in the study, too; the gold items are copies.")
-def use_known_answers(slug: str, *, column: str, count: int, tolerance: float | None, keep: bool) -> None:
+def use_known_answers_as_gold_items(slug: str, *, column: str, count: int, tolerance: float | None, keep: bool) -> None:
     """Use items of a draft as gold items, by answers that a column of their table holds."""
     choice = KnownAnswersChoice(column=column, count=count, tolerance=tolerance, keep=keep)
     ids = run_in_transaction(partial(mark_checks.use_known_answers_as_gold_and_return_ids, slug=slug, choice=choice))

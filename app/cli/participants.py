@@ -57,7 +57,7 @@ def change_or_count_participants(
                 now=current_utc_time(),
                 may_open_to_everyone=is_sure,
             )
-        counts = await participant_lists.count_listed_people(connection, campaign.id)
+        counts = await participant_lists.count_listed_people_by_list(connection, campaign.id)
         return counts, await count_places_in_quotas(connection, campaign)
 
     counts, quotas = run_in_transaction(work)

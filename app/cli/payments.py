@@ -18,13 +18,13 @@ from app.cli.run_command import (
 from app.cli.study import load_service_connector, url_option
 from app.cli.text_table import print_text_table
 from app.payments import ledger
-from app.payments.bonus_list import parse_bonus_list
+from app.payments.bonus_list import parse_bonus_list_or_refuse
 from app.payments.connections import load_account_or_refuse
 from app.payments.money import amount_text, money_text
 from app.payments.notice_subscription import (
-    end_notices,
-    list_subscriptions_of_workspace,
-    subscribe_to_notices,
+    end_notices_or_refuse,
+    list_workspace_subscriptions_and_own_id,
+    subscribe_to_notices_or_refuse,
 )
 from app.payments.send_request import load_prepared_bonuses, request_sending_of_prepared_payments_or_refuse
 from app.record.campaign import load_campaign_by_slug_or_refuse
@@ -75,7 +75,7 @@ def add_bonuses_of_file(slug: str, file: Path) -> None:
     If you add the same file again, nothing changes.
     """
     content = file.read_bytes()
-    lines = parse_bonus_list(content.decode("utf-8-sig", errors="replace"))
+    lines = parse_bonus_list_or_refuse(content.decode("utf-8-sig", errors="replace"))
 
     async def work(connection: AsyncConnection) -> int:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -125,7 +125,7 @@ def retry_failed_payments_of_campaign(slug: str) -> None:
 @click.option("--end", is_flag=True, help="End the notices instead.")
 @click.option("--list", "lists", is_flag=True, help="Only list the subscriptions of the workspace.")
 @url_option
-def subscribe_campaign_to_notices(slug: str, url: str | None, *, end: bool, lists: bool) -> None:
+def start_end_or_list_notice_subscriptions(slug: str, url: str | None, *, end: bool, lists: bool) -> None:
     """Let the platform tell the server at once when a submission changes. The server needs an https address."""
 
     async def work(engine: AsyncEngine) -> list[str]:
@@ -133,12 +133,12 @@ def subscribe_campaign_to_notices(slug: str, url: str | None, *, end: bool, list
         async with engine.begin() as connection:
             campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         if lists:
-            found, _ = await list_subscriptions_of_workspace(engine, connector, campaign)
+            found, _ = await list_workspace_subscriptions_and_own_id(engine, connector, campaign)
             return [f"{row.address} {'on' if row.is_enabled else 'disabled'}" for row in found] or ["No subscriptions."]
         if end:
-            await end_notices(engine, connector, campaign)
+            await end_notices_or_refuse(engine, connector, campaign)
             return ["No more notices come."]
-        await subscribe_to_notices(engine, connector, campaign, given_or_likely_server_url(url))
+        await subscribe_to_notices_or_refuse(engine, connector, campaign, given_or_likely_server_url(url))
         return ["The platform sends notices now."]
 
     click.echo("\n".join(run_with_engine(work)))

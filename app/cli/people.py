@@ -79,7 +79,7 @@ def share_campaign_with_researcher(slug: str, name: str, *, role: str) -> None:
     async def work(connection: AsyncConnection) -> None:
         campaign, user_id = (
             await load_campaign_by_slug_or_refuse(connection, slug),
-            await user_id_by_name_or_refuse(connection, name),
+            await find_user_id_of_name_or_refuse(connection, name),
         )
         if user_id in [row.user_id for row in await members.load_members_in_name_order(connection, campaign.id)]:
             await members.set_member_role_unless_last_owner(connection, campaign, user_id, role)
@@ -99,7 +99,7 @@ def stop_sharing_campaign(slug: str, name: str) -> None:
     async def work(connection: AsyncConnection) -> None:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         await members.remove_member_unless_last_owner(
-            connection, campaign, await user_id_by_name_or_refuse(connection, name)
+            connection, campaign, await find_user_id_of_name_or_refuse(connection, name)
         )
 
     run_in_transaction(work)
@@ -114,14 +114,14 @@ def change_server_role(name: str, role: str) -> None:
 
     async def work(connection: AsyncConnection) -> None:
         await users.set_server_role_unless_last_owner(
-            connection, await user_id_by_name_or_refuse(connection, name), role
+            connection, await find_user_id_of_name_or_refuse(connection, name), role
         )
 
     run_in_transaction(work)
     click.echo(f"{name} is {role} of this server.")
 
 
-async def user_id_by_name_or_refuse(connection: AsyncConnection, name: str) -> int:
+async def find_user_id_of_name_or_refuse(connection: AsyncConnection, name: str) -> int:
     """Return the id of a researcher.
 
     Raises:

@@ -10,7 +10,7 @@ from app.cli.commands import CommandFailure
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction, run_with_engine
 from app.cli.text_table import print_text_table
 from app.errors import NotFound, pluralize
-from app.privacy.erasure_work import finish_open_erasures
+from app.privacy.erasure_work import finish_erasures_that_are_due
 from app.privacy.erasures import RULE_SENTENCES, Erasure, erase_person_and_return_erasure, list_erasures
 from app.privacy.person_export import build_person_zip_and_log
 from app.privacy.person_search import (
@@ -37,7 +37,7 @@ def find_person_in_campaigns(term: str, *, slug: str | None, as_json: bool) -> N
     """Find the person whom TERM names: an id of a platform, a name or mail address of a personal link, an id on a
     list, a pseudonym, a name such as A7, a withdrawal code, or a receipt.
     """
-    found = run_in_transaction(lambda connection: find_people_in_one_or_all_campaigns(connection, slug, term))
+    found = run_in_transaction(lambda connection: find_slugs_and_people_in_one_or_all_campaigns(connection, slug, term))
     if as_json:
         print_json([{"campaign": slug} | asdict(person) for slug, person in found])
     elif not found:
@@ -50,7 +50,7 @@ def find_person_in_campaigns(term: str, *, slug: str | None, as_json: bool) -> N
         print_text_table(["Campaign", "Name", "Platform", "Answers", "Receipt"], rows, right_columns={3})
 
 
-async def find_people_in_one_or_all_campaigns(
+async def find_slugs_and_people_in_one_or_all_campaigns(
     connection: AsyncConnection, slug: str | None, term: str
 ) -> list[tuple[str, Person]]:
     """Return the campaigns and annotators whom a term names, in one campaign or in all."""
@@ -93,7 +93,7 @@ def erase_person_in_campaigns(term: str, *, slug: str | None, rule: str, is_sure
 
     anonymise: ids, names and free text are erased; the judgments stay, and no score changes. remove: the answers, too.
     """
-    found = run_in_transaction(lambda connection: find_people_in_one_or_all_campaigns(connection, slug, term))
+    found = run_in_transaction(lambda connection: find_slugs_and_people_in_one_or_all_campaigns(connection, slug, term))
     if not found:
         raise NotFound("No annotator has this id, name or code. Nothing was changed.", code="person_not_found")
     for name, person in found:
@@ -106,7 +106,7 @@ def erase_person_in_campaigns(term: str, *, slug: str | None, rule: str, is_sure
         for name, person in found:
             erasure = await erase_person_and_return_erasure(engine, name, person.name, rule, now=now)
             click.echo(f"{name}: erased. Receipt {erasure.receipt}.")
-        await finish_open_erasures(engine, now=now)
+        await finish_erasures_that_are_due(engine, now=now)
 
     run_with_engine(erase)
 

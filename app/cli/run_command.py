@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.cli.commands import CommandFailure
 from app.cli.interrupts import STOPPED_TEXT
 from app.database.audit_log import CURRENT_ACTOR, Actor
-from app.database.server_database import database_url_for_command
+from app.database.server_database import open_command_database_and_yield_url
 from app.database.session import DATABASE_ERRORS, create_engine, is_database_away
 from app.errors import Conflict
 from app.settings import read_settings
@@ -38,7 +38,7 @@ def run_with_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
 
     """
     CURRENT_ACTOR.set(Actor(machine_user_name(), "command"))
-    with database_url_for_command(read_settings()) as url:
+    with open_command_database_and_yield_url(read_settings()) as url:
 
         async def run() -> T:
             engine = create_engine(url, pool_size=2)

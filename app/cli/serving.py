@@ -10,7 +10,7 @@ import click
 from app.accounts.login import create_one_time_login_and_return_secret, one_time_login_path
 from app.cli.run_command import current_utc_time, given_or_likely_server_url, run_in_transaction
 from app.database.migrate import upgrade_schema
-from app.database.server_database import database_url_for_server
+from app.database.server_database import open_server_database_and_yield_url
 from app.server.serve import may_server_run_on_same_data, run_server
 from app.settings import Settings, read_settings
 
@@ -36,7 +36,7 @@ def serve(*, with_demo: bool, **option_values: Any) -> None:
 @click.command()
 def migrate() -> None:
     """Upgrade the database to the newest schema."""
-    with database_url_for_server(read_settings()) as url:
+    with open_server_database_and_yield_url(read_settings()) as url:
         upgrade_schema(url)
     click.echo("The database schema is up to date.")
 

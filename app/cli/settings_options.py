@@ -63,7 +63,7 @@ def validated_settings_after_overrides(
         return CampaignSettings.model_validate(
             {
                 **current_settings,
-                **(read_json_settings_file(file) if file else {}),
+                **(read_json_settings_file_or_refuse(file) if file else {}),
                 **settings_of_given_options(options),
             }
         )
@@ -91,27 +91,27 @@ def parse_setting_value(name: str, value: Any) -> Any:
 
     """
     if name == form_sections.DESIGN_SETTINGS_SETTING:
-        return parse_settings_json_object(value, "--design-settings")
+        return parse_settings_json_object_or_refuse(value, "--design-settings")
     if name == form_sections.CRITERIA_SETTING:
-        return parse_settings_json(value, "--criteria") if value else []
+        return parse_settings_json_or_refuse(value, "--criteria") if value else []
     return None if value == "" and CampaignSettings.model_fields[name].default is None else value
 
 
-def read_json_settings_file(file: Path) -> dict[str, Any]:
+def read_json_settings_file_or_refuse(file: Path) -> dict[str, Any]:
     """Return a JSON object of settings, or the one under `settings`.
 
     Raises:
         Invalid: `settings_unreadable`.
 
     """
-    document = parse_settings_json_object(file.read_bytes(), file)
+    document = parse_settings_json_object_or_refuse(file.read_bytes(), file)
     settings = document.get("settings", document)
     if not isinstance(settings, dict):
         raise Invalid(f"{file} is not a JSON object of settings.", code="settings_unreadable")
     return settings
 
 
-def parse_settings_json(document: str | bytes, source_name: object) -> Any:
+def parse_settings_json_or_refuse(document: str | bytes, source_name: object) -> Any:
     """Return parsed JSON.
 
     Raises:
@@ -124,14 +124,14 @@ def parse_settings_json(document: str | bytes, source_name: object) -> Any:
         raise Invalid(f"{source_name} is not JSON: {problem}.", code="settings_unreadable") from problem
 
 
-def parse_settings_json_object(document: str | bytes, source_name: object) -> dict[str, Any]:
+def parse_settings_json_object_or_refuse(document: str | bytes, source_name: object) -> dict[str, Any]:
     """Return a parsed JSON object.
 
     Raises:
         Invalid: `settings_unreadable`.
 
     """
-    value = parse_settings_json(document, source_name)
+    value = parse_settings_json_or_refuse(document, source_name)
     if not isinstance(value, dict):
         raise Invalid(f"{source_name} is not a JSON object of settings.", code="settings_unreadable")
     return value

@@ -8,7 +8,7 @@ from app.cli.run_command import current_utc_time, given_or_likely_server_url, ru
 from app.payments.connections import ServiceConnector
 from app.payments.token_encryption import TokenCipher
 from app.recruiting.studies import draft_study_and_return_id_or_refuse
-from app.recruiting.study_trial import create_test_study_of_campaign
+from app.recruiting.study_trial import create_test_study_of_campaign_or_refuse
 from app.settings import read_settings
 
 url_option = click.option("--url", help="Address of the server, if it is not the default.")
@@ -48,11 +48,11 @@ def draft_study_of_campaign(slug: str, url: str | None) -> None:
 @study.command("test")
 @click.argument("slug")
 @click.option("--email", default="", help="First add a test participant with this e-mail address.")
-def print_address_of_test_study(slug: str, email: str) -> None:
+def create_test_study_and_print_address(slug: str, email: str) -> None:
     """Make a test study of the draft, on which a test participant works without pay, and print its address."""
 
     async def work(engine: AsyncEngine) -> str:
         connector = await load_service_connector(engine)
-        return (await create_test_study_of_campaign(engine, connector, slug, email=email)).url
+        return (await create_test_study_of_campaign_or_refuse(engine, connector, slug, email=email)).url
 
     click.echo(run_with_engine(work))

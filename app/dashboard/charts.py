@@ -54,7 +54,7 @@ def score_history_of_highest_items(snapshot: CampaignSnapshot) -> list[dict[str,
     highest = judged[np.argsort(-snapshot.score[judged], kind="stable")][:MAX_COURSE_ITEMS]
     lines = []
     for number in highest.tolist():
-        earlier = dict(history.early_states_of_item(number))
+        earlier = dict(history.early_judgment_counts_and_states_of_item(number))
         places = [
             round(float(family.score(*earlier[count])) * MAX_POINTS, 2) if count in earlier else None
             for count in EARLY_JUDGMENTS

@@ -45,7 +45,7 @@ def label_counts_of_item(
     return [LabelCount(*fields) for fields in zip(classes, map(int, times), shares.tolist(), expected, strict=True)]
 
 
-def judged_items_per_leading_label_or_none(
+def judged_item_counts_per_leading_label_or_none(
     classes: Sequence[str], family: PosteriorFamily, history: PosteriorHistory
 ) -> list[Any] | None:
     """Count the judged items by their likeliest label; the last row counts those in which no label leads.

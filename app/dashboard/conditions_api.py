@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from app.accounts.guards import program_router
-from app.annotation.hits.condition_counts import count_use_of_square
+from app.annotation.hits.condition_counts import count_use_of_square_or_none
 from app.errors import Conflict
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals
 from app.record.campaign import load_campaign_by_slug_or_refuse
@@ -45,7 +45,7 @@ class SquareSchema(BaseModel):
 async def show_use_of_square(connection: Transaction, slug: str, now: Now) -> SquareSchema:
     """Return how many people have each list and order of conditions, and how many judgments each condition has."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    counts = await count_use_of_square(connection, campaign, now=now)
+    counts = await count_use_of_square_or_none(connection, campaign, now=now)
     if counts is None:
         raise Conflict(f"The items of “{campaign.name}” have no conditions.", code="no_conditions")
     return SquareSchema.model_validate(counts, from_attributes=True)

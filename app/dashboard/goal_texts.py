@@ -6,13 +6,13 @@ from app.dashboard.precision import can_measure_goal_quickly
 from app.dashboard.snapshot import CampaignSnapshot
 from app.designs.campaign import Campaign
 from app.errors import pluralize
-from app.goals.cut_line import CutLine, cut_line_or_none
+from app.goals.cut_line import CutLine, goal_cut_line_or_none
 from app.goals.progress import (
     Progress,
     describe_goal,
     format_goal_progress,
+    goal_item_numbers,
     goal_progress_or_none,
-    numbers_of_goal_items,
     text_that_identifies_goal,
 )
 from app.goals.settings import NO_GOAL
@@ -63,12 +63,12 @@ def goal_position_or_empty_if_slow(snapshot: CampaignSnapshot) -> GoalPosition:
     has_goal = is_goal_about_criterion_on_page(snapshot)
     if not has_goal or snapshot.unread_answers or not can_measure_goal_quickly(evidence):
         return GoalPosition()
-    items = numbers_of_goal_items(campaign, ~snapshot.is_gone)
+    items = goal_item_numbers(campaign, ~snapshot.is_gone)
     estimates, measured_by = evidence.goal_estimates(campaign, snapshot.precision.intervals)
     estimates, scores = estimates.select_items(items), snapshot.score[items]
     return GoalPosition(
         goal_progress_or_none(campaign, estimates, scores, measured_by),
-        cut_line_or_none(campaign, estimates, scores, items, snapshot.judgments[items] > 0),
+        goal_cut_line_or_none(campaign, estimates, scores, items, snapshot.judgments[items] > 0),
     )
 
 

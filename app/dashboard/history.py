@@ -43,7 +43,7 @@ class PosteriorHistory:
         """Posterior parameters now, (numbers, N)."""
         return self.beliefs.state
 
-    def early_states_of_item(self, item_number: int) -> list[tuple[int, list[float]]]:
+    def early_judgment_counts_and_states_of_item(self, item_number: int) -> list[tuple[int, list[float]]]:
         """Return (judgments, state) of an item at each of `EARLY_JUDGMENTS` that it has passed, without the present
         state.
         """

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from cachetools import LRUCache
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.calibrated_intervals import load_numbers_and_scores_of_goal_items
+from app.analysis.calibrated_intervals import load_goal_item_numbers_and_scores
 from app.analysis.load_answers import count_items_of_campaign
 from app.dashboard import halo, history, implied, precision
 from app.dashboard.halo import HaloState
@@ -107,7 +107,7 @@ class IncrementalReplay(ABC, Generic[P]):
     async def initial_state(self, connection: AsyncConnection, criterion: Criterion[Campaign]) -> P:
         """Return the state of a launched campaign before its first answer."""
 
-    async def load_hits(
+    async def load_numbered_hits(
         self, connection: AsyncConnection, criterion: Criterion[Campaign], **filters: Any
     ) -> list[tuple[int, AnsweredHit]]:
         """Load responses as numbered HITs for this replay; for `filters` see `load_counted_responses`."""
@@ -138,14 +138,14 @@ class IncrementalReplay(ABC, Generic[P]):
         position, has_polled = self.cached_position_of_revision_or_none(criterion), False
         while position is None or not (position.is_done and has_polled):
             if position is None or position.is_done:
-                position, has_polled = await self.position_after_polling(connection, criterion, position), True
+                position, has_polled = await self.load_position_after_polling(connection, criterion, position), True
             else:
-                position = await self.position_after_next_batch(connection, criterion, position)
+                position = await self.load_position_after_next_batch(connection, criterion, position)
                 if clock() > deadline and not position.is_done:
                     break
         return position
 
-    async def position_after_polling(
+    async def load_position_after_polling(
         self, connection: AsyncConnection, criterion: Criterion[Campaign], position: ReplayPosition[P] | None
     ) -> ReplayPosition[P]:
         """Poll for new responses; start from the beginning where there is no position, or the position is stale."""
@@ -162,12 +162,12 @@ class IncrementalReplay(ABC, Generic[P]):
         )
         return self.cache_position_unless_behind(criterion, new_position)
 
-    async def position_after_next_batch(
+    async def load_position_after_next_batch(
         self, connection: AsyncConnection, criterion: Criterion[Campaign], position: ReplayPosition[P]
     ) -> ReplayPosition[P]:
         """Replay the next batch of the responses found."""
         after, since, until = position.seq, position.since, position.until
-        rows = await self.load_hits(
+        rows = await self.load_numbered_hits(
             connection, criterion, after=after, since=since, until=until, limit=RESPONSES_PER_REPLAY_BATCH
         )
         answers = position.state.answers + len(rows)
@@ -247,7 +247,7 @@ class PrecisionReplay(IncrementalReplay[Precision]):
         """Compute the progress towards a campaign's goal again, after new answers."""
         progress = None
         if can_measure_goal_quickly(current_precision.evidence):
-            items, scores = await load_numbers_and_scores_of_goal_items(connection, campaign)
+            items, scores = await load_goal_item_numbers_and_scores(connection, campaign)
             estimates = current_precision.evidence.goal_estimates(campaign, current_precision.intervals)
             progress = await asyncio.to_thread(
                 goal_progress_or_none, campaign, estimates.estimates.select_items(items), scores, estimates.source
@@ -307,12 +307,13 @@ class HaloReplay(IncrementalReplay[HaloState]):
         count = await count_items_of_campaign(connection, criterion.campaign.id)
         return HaloState(HaloSums.empty(count, len(criterion.campaign.criteria)))
 
-    async def load_hits(
+    async def load_numbered_hits(
         self, connection: AsyncConnection, criterion: Criterion[Campaign], **filters: Any
     ) -> list[tuple[int, AnsweredHit]]:
         """Load HITs with the values of all criteria together."""
         hits_by_criterion = [
-            await super(HaloReplay, self).load_hits(connection, part, **filters) for part in criterion.campaign.criteria
+            await super(HaloReplay, self).load_numbered_hits(connection, part, **filters)
+            for part in criterion.campaign.criteria
         ]
         return [
             (numbered_hits[0][0], halo.merge_criteria_hits([hit for _, hit in numbered_hits]))

@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.calibrated_intervals import shrunken_columns
+from app.analysis.calibrated_intervals import shrunken_scores_and_interval_ends
 from app.dashboard.classes import LabelCount, label_counts_of_item, labels_of_leading_classes
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.judgment_dots import JudgmentDot, judgment_dots
@@ -212,7 +212,8 @@ async def load_item_page_or_refuse(
     classes = criterion.design.classes
     current_curve = posterior_curve(family, row.judgments, row.state, x, classes)
     earlier_curves = [
-        posterior_curve(family, *moment, x, classes) for moment in history.early_states_of_item(row.number)
+        posterior_curve(family, *moment, x, classes)
+        for moment in history.early_judgment_counts_and_states_of_item(row.number)
     ]
     labels = label_counts_of_item(classes, [answer.value for answer in answers if answer.counts], family, row.state)
     calibrated_mean = (
@@ -341,7 +342,7 @@ def calibrated_mean_low_high_or_none(estimates: ModeratedMeans) -> tuple[float, 
 
 def shrunken_score_low_high(item_number: int, shrinkage: ItemShrinkage) -> tuple[float, float, float]:
     """Shrunken score, low and high of one item with an interval, as places of their unit."""
-    columns = shrunken_columns(shrinkage.shrink_items([item_number]))
+    columns = shrunken_scores_and_interval_ends(shrinkage.shrink_items([item_number]))
     score, low, high = (MAX_POINTS * float(value[0]) for value in columns)
     return score, low, high
 

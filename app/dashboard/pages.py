@@ -56,7 +56,7 @@ FIGURE_MEDIA_TYPES = {"csv": "text/csv", "svg": "image/svg+xml"}
 ItemsViewQuery = Annotated[table.ItemsView, Query()]
 
 
-def get_live_dashboards(request: Request) -> LiveDashboards:
+def live_dashboards_of_server(request: Request) -> LiveDashboards:
     live: LiveDashboards = request.app.state.live
     return live
 
@@ -94,7 +94,7 @@ async def campaigns_page(
         )
         rows = [row for row in all_rows if view.shows_campaign(row)]
         paces = await campaign_list.load_campaign_pace_by_id(
-            connection, get_live_dashboards(request).followers.precisions, rows, now=now
+            connection, live_dashboards_of_server(request).followers.precisions, rows, now=now
         )
         archived_count = await summaries.count_archived_campaigns(connection, access=access)
         rehearsals = (
@@ -150,7 +150,7 @@ async def dashboard_page_or_parts_response(
                 await draft_page.load_draft_page_context(connection, slug) | {"experiment": arm},
             )
     criterion = campaign.find_criterion_or_refuse(view.criterion)
-    dashboards = get_live_dashboards(request)
+    dashboards = live_dashboards_of_server(request)
     state = await dashboards.load_shared_or_new_state(criterion, now=now)
     shows_own = request.state.session.can(SEE_SETTINGS)
     async with database.connect() as connection:
@@ -195,7 +195,7 @@ async def stream_state_events_response(
 
     async def stream() -> AsyncIterator[bytes]:
         yield RECONNECT_EVENT
-        newest = get_live_dashboards(request).stream_states(
+        newest = live_dashboards_of_server(request).stream_states(
             criterion.campaign.slug, criterion.number, seen_version=last_event_id
         )
         async with aclosing(newest) as states:
@@ -227,7 +227,7 @@ def heatmap_or_refuse(criterion: Criterion[Campaign], state: DashboardState) -> 
 @router.get("/match-quality")
 async def best_partner_table_page(request: Request, criterion: LaunchedCriterion, now: Now) -> HTMLResponse:
     """Show the heatmap as a table: for each item, or group of items, the one with which it is best compared."""
-    state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
+    state = await live_dashboards_of_server(request).load_shared_or_new_state(criterion, now=now)
     heatmap, labels = heatmap_or_refuse(criterion, state), state.figures["heatmap"]["labels"]
     unit = criterion.design.score_unit(criterion.law)
     rows = [
@@ -246,7 +246,7 @@ async def best_partner_table_page(request: Request, criterion: LaunchedCriterion
 @router.get("/match-quality.csv")
 async def match_quality_csv_response(request: Request, criterion: LaunchedCriterion, now: Now) -> Response:
     """Return all cells of the heatmap, to four decimals."""
-    state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
+    state = await live_dashboards_of_server(request).load_shared_or_new_state(criterion, now=now)
     heatmap, labels = heatmap_or_refuse(criterion, state), state.figures["heatmap"]["labels"]
     out = io.StringIO()
     writer = csv.writer(out)
@@ -261,7 +261,7 @@ async def item_posterior_svg_response(
     request: Request, database: Database, criterion: LaunchedCriterion, view: ItemsViewQuery, now: Now
 ) -> Response:
     """Draw the posterior of the viewed item, now and after its first judgments."""
-    state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
+    state = await live_dashboards_of_server(request).load_shared_or_new_state(criterion, now=now)
     design, law = criterion.design, criterion.law
     item_page = await load_viewed_item_page(database, criterion, view, state)
     drawing = drawings.posterior_density_drawing(
@@ -275,7 +275,7 @@ async def score_forest_plot_svg_response(
     request: Request, database: Database, criterion: LaunchedCriterion, view: ItemsViewQuery, now: Now
 ) -> Response:
     """Draw the rows of the view with their intervals."""
-    state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
+    state = await live_dashboards_of_server(request).load_shared_or_new_state(criterion, now=now)
     async with database.connect() as connection:
         items_page = await table.load_items_page(connection, criterion, view, state.intervals, state.shrinkage)
     histogram = state.figures["histogram"]
@@ -292,7 +292,7 @@ async def named_chart_svg_response(
     request: Request, criterion: LaunchedCriterion, name: Literal["distribution", "pace", "uncertainty"], now: Now
 ) -> Response:
     """Draw the histogram, the pace or the curve of uncertainty, with times in UTC."""
-    state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
+    state = await live_dashboards_of_server(request).load_shared_or_new_state(criterion, now=now)
     if name == "pace":
         return inline_file_response(
             criterion, name, "svg", svg_text_of_drawing(drawings.pace_drawing(state.figures)), now

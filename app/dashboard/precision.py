@@ -73,7 +73,7 @@ class Precision:
         """Return the median half width of the items' intervals after all these responses, in time linear in N."""
         return median_interval_half_width(self.intervals)
 
-    def response_count_interval_pairs(self) -> list[tuple[int, float]]:
+    def response_counts_and_median_half_widths(self) -> list[tuple[int, float]]:
         """Return the median half width of the items' intervals as (responses, ± points), the newest at the end."""
         points = [(k * self.step, value) for k, value in enumerate(self.typical_intervals)]
         if self.answers % self.step:

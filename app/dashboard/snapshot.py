@@ -22,7 +22,7 @@ from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.precision import Precision
 from app.database.audit_log import load_log_lines_since_launch
 from app.database.bulk import fetch_array_by_column_on_driver
-from app.database.campaign import check_count_sql
+from app.database.campaign import gold_and_attention_item_count_sql
 from app.database.session import Driver, driver_of
 from app.database.tables import items
 from app.designs.campaign import Campaign
@@ -32,7 +32,7 @@ from app.quality.annotators import JOIN_LEASED_HITS, LOAD_USUAL_SECONDS
 from app.record import pace
 from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, load_hit_count_by_minute
 from app.record.responses import COUNTING_RESPONSES_CONDITION
-from app.record.retired import load_numbers_of_retired_items
+from app.record.retired import load_retired_item_numbers
 from app.selection.rule import Counts, Index, ItemStatus
 from app.simulation.rehearsal_offer import is_rehearsal_crowd_gone
 
@@ -123,14 +123,14 @@ class CampaignSnapshot:
 
     @property
     def judgments_left_count(self) -> int:
-        return int(np.maximum(self.wanted_judgments_by_item - self.judgment_counts_without_always_shown, 0).sum())
+        return int(np.maximum(self.wanted_judgments_of_each_item - self.judgment_counts_without_always_shown, 0).sum())
 
     @property
     def judgments_wanted(self) -> int:
-        return int(self.wanted_judgments_by_item.sum())
+        return int(self.wanted_judgments_of_each_item.sum())
 
     @cached_property
-    def wanted_judgments_by_item(self) -> Counts:
+    def wanted_judgments_of_each_item(self) -> Counts:
         """Judgments wanted of each drawn item; for items that left the pool or are settled, the judgments that they
         have.
         """
@@ -187,7 +187,7 @@ async def load_campaign_snapshot(
     judgments, status = index.judgments.copy(), index.status.copy()
     score, variance = await load_scores_and_variances(driver, criterion, index)
     names = await load_shortened_item_names(connection, campaign_id) if len(index.score) <= MAX_HEATMAP_ROWS else []
-    is_retired = np.isin(np.arange(len(status)), await load_numbers_of_retired_items(connection, campaign_id))
+    is_retired = np.isin(np.arange(len(status)), await load_retired_item_numbers(connection, campaign_id))
     precision = await replays.precisions.replay_new_answers_and_return_position(connection, criterion)
     history = (await replays.histories.replay_new_answers_and_return_position(connection, criterion)).state
     skips_implied_pairs = criterion.campaign.implied_asked_percent is not None
@@ -210,7 +210,7 @@ async def load_campaign_snapshot(
         usual_seconds=await load_plausible_median_seconds_or_none(connection, campaign_id),
         simulated_hit_count=simulated_hits,
         hits_by_minute=hits_by_minute,
-        check_count=await connection.scalar(select(check_count_sql(campaign_id))) or 0,
+        check_count=await connection.scalar(select(gold_and_attention_item_count_sql(campaign_id))) or 0,
         item_names=names,
         score=score,
         variance=variance,
@@ -226,7 +226,7 @@ async def load_campaign_snapshot(
     )
 
 
-async def snapshot_updated_to_now(
+async def load_snapshot_updated_to_now(
     connection: AsyncConnection, snapshot: CampaignSnapshot, *, now: datetime
 ) -> CampaignSnapshot:
     """Return a snapshot as of now, if no answer came in since and the campaign's row is the same."""

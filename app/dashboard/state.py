@@ -27,7 +27,7 @@ from app.dashboard.snapshot import (
     COUNT_LEASED_HITS,
     CampaignSnapshot,
     load_campaign_snapshot,
-    snapshot_updated_to_now,
+    load_snapshot_updated_to_now,
 )
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -153,7 +153,7 @@ async def load_state_updated_to_now(
 
     Bars and rates move with the clock. Answers are not read again, so this costs the same however many there are.
     """
-    snapshot = await snapshot_updated_to_now(connection, state.snapshot, now=now)
+    snapshot = await load_snapshot_updated_to_now(connection, state.snapshot, now=now)
     return await asyncio.to_thread(build_dashboard_state, snapshot)
 
 
@@ -181,7 +181,7 @@ def build_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
         "replaying": max(0, snapshot.hit_count - snapshot.history.answers),
         "unit": design.score_unit(law).unit_settings_for_script,
         "unit_of_means": design.unit.unit_settings_for_script,
-        "classes": classes.judged_items_per_leading_label_or_none(design.classes, family, snapshot.history),
+        "classes": classes.judged_item_counts_per_leading_label_or_none(design.classes, family, snapshot.history),
         "heatmap": heatmap and heatmap_json_fields(heatmap, snapshot.item_names),
         "course": score_history_of_highest_items(snapshot),
     }
@@ -208,7 +208,7 @@ def live_sentence_by_name(snapshot: CampaignSnapshot, progress: Progress | None)
     halo_texts = halos.halo_texts(snapshot.halo, snapshot.campaign.criterion_names) if snapshot.halo else HaloTexts()
     return {
         "hits": pluralize(snapshot.hit_count, "task"),
-        "held": interval_coverage_sentence_or_empty(*interval_coverage_width_ratio_or_nan(snapshot)),
+        "held": interval_coverage_sentence_or_empty(*interval_coverage_and_width_ratio_or_nan(snapshot)),
         "simulated": simulated_answers_warning_or_empty(snapshot),
         "implied": implied.sentence_on_skipped_and_contradicted_pairs(snapshot.implied.tally)
         if snapshot.implied
@@ -220,7 +220,7 @@ def live_sentence_by_name(snapshot: CampaignSnapshot, progress: Progress | None)
     }
 
 
-def interval_coverage_width_ratio_or_nan(snapshot: CampaignSnapshot) -> tuple[float, float]:
+def interval_coverage_and_width_ratio_or_nan(snapshot: CampaignSnapshot) -> tuple[float, float]:
     """Return the share of posterior intervals that hold the mean of all annotators, and their relative width.
 
     The second number is how many times as wide as the calibrated interval the median posterior interval is. Both are
@@ -276,7 +276,7 @@ def score_histogram_json_fields(snapshot: CampaignSnapshot) -> dict[str, Any]:
 def typical_interval_json_fields(snapshot: CampaignSnapshot) -> dict[str, Any]:
     """Return the JSON fields of the uncertainty chart; `behind` is the number of answers not read yet."""
     return {
-        "points": response_count_half_width_points(snapshot),
+        "points": response_counts_and_half_widths_in_unit(snapshot),
         "changes": [line.answers for line in snapshot.changes if line.answers is not None],
         "behind": snapshot.unread_answers,
         "note": f"Loading answers: {pluralize(snapshot.unread_answers, 'task')} left."
@@ -285,12 +285,12 @@ def typical_interval_json_fields(snapshot: CampaignSnapshot) -> dict[str, Any]:
     }
 
 
-def response_count_half_width_points(snapshot: CampaignSnapshot) -> list[list[float]]:
+def response_counts_and_half_widths_in_unit(snapshot: CampaignSnapshot) -> list[list[float]]:
     """Return [responses, half width] points in the unit of means, without points that the unit cannot express."""
     unit = snapshot.criterion.design.unit
     known = (
         (answers, unit.half_width_or_factor_or_none(places))
-        for answers, places in snapshot.precision.response_count_interval_pairs()
+        for answers, places in snapshot.precision.response_counts_and_median_half_widths()
     )
     return [[answers, round(value, 2)] for answers, value in known if value is not None]
 

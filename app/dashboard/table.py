@@ -152,7 +152,7 @@ async def load_items_page(
     If the campaign asks by scores, `shrinkage` has the shrunken means.
     """
     offset = (view.page - 1) * DASHBOARD_ITEMS_PER_PAGE
-    rows = (await connection.execute(page_of_item_rows_statement(criterion, view, offset))).all()
+    rows = (await connection.execute(select_page_of_item_rows_statement(criterion, view, offset))).all()
     if not rows and view.page > 1:
         first_page = view.model_copy(update={"page": 1})
         return await load_items_page(connection, criterion, first_page, intervals, shrinkage)
@@ -160,7 +160,7 @@ async def load_items_page(
     state = family.columns_of_item_states([row.state for row in rows])
     score = np.array([row.score for row in rows])
     item_intervals = intervals.select_items([row.number for row in rows])
-    shrunken = shrunken_columns_or_nan([row.number for row in rows], shrinkage)
+    shrunken = shrunken_scores_and_interval_ends_or_nan([row.number for row in rows], shrinkage)
     values = score, *family.interval(*state), item_intervals.mean, *item_intervals.interval(), *shrunken
     place_rows = zip(*((column * MAX_POINTS).tolist() for column in values), strict=True)
     lines = [
@@ -168,25 +168,27 @@ async def load_items_page(
     ]
     if family.counts_classes:
         labels = labels_of_leading_classes(criterion.design.classes, family.most_counted_class_of_each_item(state))
-        lines = [label_row_without_point_values(line, label) for line, label in zip(lines, labels, strict=True)]
+        lines = [row_with_label_without_point_values(line, label) for line, label in zip(lines, labels, strict=True)]
     return Page(view.page, DASHBOARD_ITEMS_PER_PAGE, rows[0].found if rows else 0, rows=lines)
 
 
-def label_row_without_point_values(row: ItemRow, label: str) -> ItemRow:
+def row_with_label_without_point_values(row: ItemRow, label: str) -> ItemRow:
     """Return the row with its label and without point values, which labels do not have."""
     without_mean = replace(row, mean=np.nan, calibrated_low=np.nan, calibrated_high=np.nan)
     return replace(without_mean, label=label, shrunken_score=np.nan, shrunken_low=np.nan, shrunken_high=np.nan)
 
 
-def shrunken_columns_or_nan(item_numbers: Sequence[int], shrinkage: ItemShrinkage | None) -> tuple[Array, Array, Array]:
+def shrunken_scores_and_interval_ends_or_nan(
+    item_numbers: Sequence[int], shrinkage: ItemShrinkage | None
+) -> tuple[Array, Array, Array]:
     """Return the shrunken score of each item and the ends of its interval; NaN without a shrinkage."""
     if shrinkage is None:
         missing = np.full(len(item_numbers), np.nan)
         return missing, missing, missing
-    return calibrated_intervals.shrunken_columns(shrinkage.shrink_items(item_numbers))
+    return calibrated_intervals.shrunken_scores_and_interval_ends(shrinkage.shrink_items(item_numbers))
 
 
-def page_of_item_rows_statement(criterion: Criterion[Campaign], view: ItemsView, offset: int) -> Select[Any]:
+def select_page_of_item_rows_statement(criterion: Criterion[Campaign], view: ItemsView, offset: int) -> Select[Any]:
     """Select posteriors and texts of a page's items, each with the total number of items found."""
     sorted_column = ITEM_SORT_COLUMNS[view.sort]
     order = [sorted_column.asc() if view.is_ascending else sorted_column.desc()]
@@ -194,7 +196,7 @@ def page_of_item_rows_statement(criterion: Criterion[Campaign], view: ItemsView,
         order.insert(0, (posteriors.c.judgments == 0).asc())
     total_query = (
         select(func.count())
-        .select_from(numbers_of_filtered_items_statement(criterion, view).subquery())
+        .select_from(select_filtered_item_numbers_statement(criterion, view).subquery())
         .scalar_subquery()
     )
     # A search reads every text, so it must not count in a second query; without a search, that is faster.
@@ -202,7 +204,7 @@ def page_of_item_rows_statement(criterion: Criterion[Campaign], view: ItemsView,
     # The rows are found first and read afterwards: joining 100,000 texts to show 20 of them takes seven times as long.
     # As a literal the limit is known to a generic plan, which then looks up 20 rows instead of joining all.
     page_query = (
-        numbers_of_filtered_items_statement(criterion, view)
+        select_filtered_item_numbers_statement(criterion, view)
         .add_columns(total.label("found"))
         .order_by(*order, posteriors.c.number)
     )
@@ -220,7 +222,7 @@ def posterior_of_criterion_condition(criterion: Criterion[Campaign]) -> ColumnEl
     return and_(posteriors.c.campaign_id == criterion.campaign.id, posteriors.c.criterion == criterion.number)
 
 
-def numbers_of_filtered_items_statement(criterion: Criterion[Campaign], view: ItemsView) -> Select[Any]:
+def select_filtered_item_numbers_statement(criterion: Criterion[Campaign], view: ItemsView) -> Select[Any]:
     """Select the numbers of all items of a view; texts are joined only where they matter."""
     statement = select(posteriors.c.number).where(posterior_of_criterion_condition(criterion))
     if view.is_filtered or view.sort == "name":

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import CampaignSettings
 from app.database.alerts import ALERT_SENTENCES
-from app.database.audit_log import describe_log_line, format_logged_changes
+from app.database.audit_log import describe_log_line, names_with_old_and_new_value_texts
 
 MAX_TIMELINE_ENTRIES = 10  # the log has all
 MAX_SETTING_CHARACTERS = 40
@@ -51,7 +51,7 @@ class TimelineEntry:
 
 def setting_changes_in_words(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
     """Return (title, old value, new value) of each setting that a log line changed, short enough for one line."""
-    changes = zip((line.before or {}) | (line.after or {}), format_logged_changes(line), strict=True)
+    changes = zip((line.before or {}) | (line.after or {}), names_with_old_and_new_value_texts(line), strict=True)
     return [
         (
             title_of_setting(name),

@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-from app.database.schema import Time, cascading_foreign_key, index_where_condition_holds, metadata
+from app.database.schema import Time, cascading_foreign_key, metadata, partial_index
 
 # One row: values that all processes of the installation share.
 installation = Table(
@@ -178,6 +178,6 @@ alert_messages = Table(
     Column("problem", Text),  # of the last try
     PrimaryKeyConstraint("campaign_id", "alert_id", "way", "receiver"),
     cascading_foreign_key("alerts", "alert_id", from_table="alert_messages"),
-    index_where_condition_holds("sent_at IS NULL", "alert_messages_due_idx", "next_try_at"),
+    partial_index("sent_at IS NULL", "alert_messages_due_idx", "next_try_at"),
     CheckConstraint("way IN ('email', 'webhook')", name="way"),
 )

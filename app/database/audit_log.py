@@ -241,7 +241,7 @@ def describe_log_line(line: Row[Any]) -> str:
     return f"{words} {line.about}" if line.about else words
 
 
-def format_logged_changes(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
+def names_with_old_and_new_value_texts(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
     """Return (name, old value, new value) for each value of a log line, as text; None if the line has no such value."""
     before, after = line.before or {}, line.after or {}
     names = dict.fromkeys((*before, *after))

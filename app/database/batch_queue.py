@@ -119,7 +119,7 @@ class BatchQueue(Generic[Request, Reply]):
         if (gathering := self.gatherings.get(campaign_id)) is not None:
             gathering.end_if_complete(len(self.waiting[campaign_id]))
         if campaign_id not in self.tasks:
-            self.tasks[campaign_id] = asyncio.create_task(self.serve_campaign(campaign_id))
+            self.tasks[campaign_id] = asyncio.create_task(self.serve_batches_until_no_request_waits(campaign_id))
         try:
             async with asyncio.timeout(self.wait_seconds):
                 return await reply
@@ -129,7 +129,7 @@ class BatchQueue(Generic[Request, Reply]):
                 raise outcome from None
             return outcome
 
-    async def serve_campaign(self, campaign_id: int) -> None:
+    async def serve_batches_until_no_request_waits(self, campaign_id: int) -> None:
         """Serve batches of a campaign until no request waits.
 
         After a batch of several requests, most clients send their next request at once. So the next batch waits for as

@@ -39,7 +39,7 @@ async def insert_rows_by_copy(
     Pass JSON as text. Identity columns take the values given, so get them from `reserve_next_ids_of_column`.
     """
     driver = await begin_transaction_returning_driver(connection)
-    async with ending_failed_copy(driver):
+    async with closing_connection_if_copy_fails(driver):
         await driver.copy_records_to_table(table.name, records=rows, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
 
@@ -50,7 +50,7 @@ async def insert_text_lines_by_copy(
     driver = await begin_transaction_returning_driver(connection)
     # Closed at once: the driver leaves it in a cycle of references, so that the lines of many calls would be kept.
     with BytesIO("".join(lines).encode()) as source:
-        async with ending_failed_copy(driver):
+        async with closing_connection_if_copy_fails(driver):
             await driver.copy_to_table(table.name, source=source, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
 
@@ -99,7 +99,7 @@ async def insert_number_arrays_as_rows_by_copy(
             rows[name] = encode_float8_arrays(values)
     names = list(columns)
     with BytesIO(COPY_HEAD + rows.tobytes() + COPY_END) as source:
-        async with ending_failed_copy(driver):
+        async with closing_connection_if_copy_fails(driver):
             await driver.copy_to_table(
                 table.name, source=source, columns=names, format="binary", timeout=COPY_TIMEOUT_SECONDS
             )
@@ -130,7 +130,7 @@ async def fetch_array_by_column_on_driver(
     """
     received = bytearray()
     loop = asyncio.get_running_loop()
-    async with ending_failed_copy(driver), asyncio.timeout(COPY_SILENCE_SECONDS) as limit:
+    async with closing_connection_if_copy_fails(driver), asyncio.timeout(COPY_SILENCE_SECONDS) as limit:
 
         async def receive(data: bytes) -> None:
             received.extend(data)
@@ -170,7 +170,7 @@ def encode_float8_arrays(values: NumberColumn) -> NumberColumn:
 
 
 @asynccontextmanager
-async def ending_failed_copy(driver: Driver) -> AsyncIterator[None]:
+async def closing_connection_if_copy_fails(driver: Driver) -> AsyncIterator[None]:
     """Close the connection if a COPY was cancelled or timed out: it may never confirm that it stopped.
 
     Raises:

@@ -38,7 +38,7 @@ FINISHED_ALERT_SOURCE = """(SELECT id AS campaign_id, 'finished' AS kind, CAST(f
     '' AS about, 'Nothing is left to ask.' AS because FROM finished)"""
 
 
-def finish_campaign_where_sql(condition: str) -> TextClause:
+def finish_campaign_if_statement(condition: str) -> TextClause:
     """Return a statement that finishes :campaign if its row meets a condition, logs that and raises an alert."""
     return text(f"""
         WITH finished AS (
@@ -63,7 +63,7 @@ FIND_SETTINGS_IF_COMPLETE = text(f"""
         AND {is_item_open_sql("p", judgments_wanted_sql="c.judgments_per_item", unjudged_limit_sql="c.unjudged_people")}
         AND p.subject <> ALL(c.always_shown) OFFSET c.fewest_items - 1)
 """)
-FINISH_WITH_SAME_SETTINGS = finish_campaign_where_sql("""
+FINISH_WITH_SAME_SETTINGS = finish_campaign_if_statement("""
     revision = :revision AND releases = :releases AND judgments_per_item = :judgments_per_item
     AND unjudged_people = :unjudged_people AND fewest_items = :fewest_items
     AND always_shown = CAST(:always_shown AS int[])""")
@@ -124,7 +124,7 @@ def retired_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int
     return select(func.count()).select_from(items).where(condition).scalar_subquery()
 
 
-def check_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
+def gold_and_attention_item_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
     """Return SQL for the number of gold and attention items."""
     condition = check_items.c.campaign_id == campaign_id
     return select(func.count()).select_from(check_items).where(condition).scalar_subquery()
@@ -153,7 +153,7 @@ def unknown_campaign_slug_error(slug: str) -> NotFound:
     return NotFound(f"There is no campaign “{slug}”.", code="campaign_not_found", campaign=slug)
 
 
-async def finish_campaign_if_complete_and_tell(
+async def finish_campaign_and_tell_if_complete(
     connection: "AsyncConnection | Driver", campaign_id: int, *, now: datetime
 ) -> bool:
     """Finish a campaign whose items all have the judgments wanted, and return whether it did.

@@ -166,7 +166,7 @@ async def refuse_database_in_use(connection: AsyncConnection) -> None:
         )
 
 
-async def refuse_payments(connection: AsyncConnection) -> None:
+async def refuse_cluster_with_payments(connection: AsyncConnection) -> None:
     """Raise Conflict (`cluster_without_payments`) if a campaign has a budget for payments."""
     if await connection.scalar(HAS_PAYMENTS):
         raise Conflict(

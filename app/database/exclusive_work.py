@@ -83,7 +83,7 @@ async def hold_work_during_block(engine: AsyncEngine, work: str) -> AsyncIterato
     claim = WorkClaim(work, secrets.token_hex(8))
     attempt = 0
     while not await claim_and_tell_if_free(engine, claim):
-        await asyncio.sleep(pause_before_next_attempt(attempt))
+        await asyncio.sleep(seconds_before_next_attempt(attempt))
         attempt += 1
     async with renew_claim_during_block_then_release(engine, claim):
         yield claim
@@ -112,7 +112,7 @@ async def claim_work_until_transaction_ends(connection: AsyncConnection, work: s
         async with limit:
             # The row is seen by others once the transaction has ended, and is past its deadline then.
             while not await insert_claim_row_and_tell_if_free(connection, claim, claim_seconds=0):
-                await asyncio.sleep(pause_before_next_attempt(attempt))
+                await asyncio.sleep(seconds_before_next_attempt(attempt))
                 attempt += 1
     except TimeoutError as problem:
         if limit.expired():
@@ -120,7 +120,7 @@ async def claim_work_until_transaction_ends(connection: AsyncConnection, work: s
         raise  # the database did not answer
 
 
-def pause_before_next_attempt(attempt: int) -> float:
+def seconds_before_next_attempt(attempt: int) -> float:
     """Return how long to wait after a number of attempts, in seconds."""
     return min(MIN_PAUSE_BETWEEN_ATTEMPTS_SECONDS * (1 << min(attempt, 10)), MAX_PAUSE_BETWEEN_ATTEMPTS_SECONDS)
 

@@ -41,7 +41,7 @@ def upgrade_schema(url: str) -> None:
     Raises StartupProblem if the schema is too old to upgrade, or was made by a newer Easel, or not by Easel; or if
     others use its tables.
     """
-    revision = asyncio.run(schema_revision_at_url_or_none(url))
+    revision = asyncio.run(load_schema_revision_at_url_or_none(url))
     require_upgradable_schema(revision)
     if revision != newest_schema_revision():
         from alembic import command
@@ -59,17 +59,17 @@ def upgrade_schema(url: str) -> None:
             ) from error
 
 
-async def schema_revision_at_url_or_none(url: str) -> str | None:
+async def load_schema_revision_at_url_or_none(url: str) -> str | None:
     """Return the revision of the schema that the database at `url` has, if it has one."""
     engine = create_engine(url, pool_size=1, limits=SERVING_LIMITS)
     try:
         async with engine.connect() as connection:
-            return await schema_revision_on_connection_or_none(connection)
+            return await load_schema_revision_on_connection_or_none(connection)
     finally:
         await engine.dispose()
 
 
-async def schema_revision_on_connection_or_none(connection: AsyncConnection) -> str | None:
+async def load_schema_revision_on_connection_or_none(connection: AsyncConnection) -> str | None:
     """Return the revision of the schema that a connection works on, if it has one."""
     if await connection.scalar(text("SELECT to_regclass('alembic_version')")) is None:
         return None

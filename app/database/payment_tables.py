@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-from app.database.schema import Time, cascading_foreign_key, index_where_condition_holds, metadata
+from app.database.schema import Time, cascading_foreign_key, metadata, partial_index
 
 # How a campaign pays: its budget, and the token of the platform's service if Easel is to send payments itself.
 payment_accounts = Table(
@@ -96,14 +96,12 @@ payments = Table(
     cascading_foreign_key("annotators", "annotator_id", from_table="payments"),
     Index("payments_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("payments_submission_idx", "campaign_id", "submission", "amount"),
-    index_where_condition_holds(
-        "state IN ('prepared', 'sending', 'unknown')", "payments_open_idx", "campaign_id", "state", "id"
-    ),
-    index_where_condition_holds("kind = 'reward'", "payments_one_reward_idx", "campaign_id", "submission", unique=True),
+    partial_index("state IN ('prepared', 'sending', 'unknown')", "payments_open_idx", "campaign_id", "state", "id"),
+    partial_index("kind = 'reward'", "payments_one_reward_idx", "campaign_id", "submission", unique=True),
     # Rewards of a submission are looked up in all campaigns.
-    index_where_condition_holds("kind = 'reward'", "payments_reward_submission_idx", "submission"),
-    index_where_condition_holds("kind = 'reward'", "payments_reward_hash_idx", "submission_hash"),
-    index_where_condition_holds("kind = 'reward' AND state = 'unknown'", "payments_unclear_reward_idx", "study"),
+    partial_index("kind = 'reward'", "payments_reward_submission_idx", "submission"),
+    partial_index("kind = 'reward'", "payments_reward_hash_idx", "submission_hash"),
+    partial_index("kind = 'reward' AND state = 'unknown'", "payments_unclear_reward_idx", "study"),
     CheckConstraint(f"state IN {PAYMENT_STATES}", name="state"),
     CheckConstraint(f"kind IN {PAYMENT_KINDS}", name="kind"),
     CheckConstraint("amount > 0", name="amount"),
@@ -174,14 +172,14 @@ server_calls = Table(
     cascading_foreign_key("assignments", "assignment_id", from_table="server_calls"),
     cascading_foreign_key("annotators", "annotator_id", from_table="server_calls"),
     Index("server_calls_annotator_id_idx", "campaign_id", "annotator_id"),
-    index_where_condition_holds(
+    partial_index(
         "state = 'prepared'",
         "server_calls_prepared_idx",
         "campaign_id",
         text("coalesce(due_at, '-infinity'::timestamptz)"),
         "id",
     ),
-    index_where_condition_holds("state = 'sending'", "server_calls_sending_idx", "campaign_id", "sending_at"),
-    index_where_condition_holds("state IN ('failed', 'unknown')", "server_calls_to_decide_idx", "campaign_id", "state"),
+    partial_index("state = 'sending'", "server_calls_sending_idx", "campaign_id", "sending_at"),
+    partial_index("state IN ('failed', 'unknown')", "server_calls_to_decide_idx", "campaign_id", "state"),
     CheckConstraint(f"state IN {SERVER_CALL_STATES}", name="state"),
 )

@@ -102,7 +102,7 @@ class Postmaster:
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while True:
             stop_orphaned_server_of_cluster(self.cluster)
-            disown_lock_files(self.cluster, self.sockets)
+            neutralise_leftover_lock_files(self.cluster, self.sockets)
             with self.process_lock:
                 if self.stopping:
                     return
@@ -216,12 +216,12 @@ def pid_of_running_server_or_none(cluster: Path) -> int | None:
     postmaster_file = read_postmaster_file_or_none(cluster)
     return (
         postmaster_file.pid
-        if postmaster_file and f"/postgres -D {cluster} " in process_command_line(postmaster_file.pid)
+        if postmaster_file and f"/postgres -D {cluster} " in command_line_of_process_or_empty(postmaster_file.pid)
         else None
     )
 
 
-def disown_lock_files(cluster: Path, sockets: Path) -> None:
+def neutralise_leftover_lock_files(cluster: Path, sockets: Path) -> None:
     """Make a leftover postmaster.pid harmless if its pid now belongs to a zombie or to another program.
 
     PostgreSQL would take either for a running server. It knows that the pid of its own parent cannot be one, and still
@@ -234,7 +234,7 @@ def disown_lock_files(cluster: Path, sockets: Path) -> None:
     (sockets / f".s.PGSQL.{SOCKET_PORT}.lock").unlink(missing_ok=True)
 
 
-def process_command_line(pid: int) -> str:
+def command_line_of_process_or_empty(pid: int) -> str:
     """Return the command line of a running process; empty for none and for a zombie."""
     if sys.platform != "linux":
         ps = ["ps", "-o", "command=", "-p", str(pid)]

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.database.schema import Time, cascading_foreign_key, index_where_condition_holds, metadata
+from app.database.schema import Time, cascading_foreign_key, metadata, partial_index
 
 # Erasures of annotators, with their receipts. A row is stored before anything is erased, so an interrupted erasure is
 # continued. It holds hashes of the former ids, so that an import or a restored backup does not bring them back.
@@ -40,7 +40,7 @@ erasures = Table(
     UniqueConstraint("campaign_id", "annotator_id", "rule"),
     cascading_foreign_key("annotators", "annotator_id", from_table="erasures"),
     CheckConstraint("rule IN ('anonymise', 'remove')", name="rule"),
-    index_where_condition_holds("finished_at IS NULL", "erasures_open_idx", "due_at"),
+    partial_index("finished_at IS NULL", "erasures_open_idx", "due_at"),
 )
 
 # Withdrawals that annotators took back, so that no restored backup carries them out. They name no person.

@@ -20,7 +20,7 @@ OPEN_HIT_CONDITION = "closed_at IS NULL AND"
 GIN_INDEX_OPTIONS: dict[str, Any] = {"postgresql_using": "gin", "postgresql_with": {"fastupdate": "off"}}
 
 
-def index_where_condition_holds(condition: str, name: str, *columns: str | TextClause, **options: Any) -> Index:
+def partial_index(condition: str, name: str, *columns: str | TextClause, **options: Any) -> Index:
     return Index(name, *columns, postgresql_where=text(condition), **options)
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database import embedded
-from app.database.migrate import require_newest_schema, schema_revision_on_connection_or_none, upgrade_schema
+from app.database.migrate import load_schema_revision_on_connection_or_none, require_newest_schema, upgrade_schema
 from app.database.session import (
     DATABASE_ERRORS,
     LOCK_TIMEOUT_SECONDS,
@@ -74,7 +74,7 @@ class DatabaseState:
 
 
 @contextmanager
-def database_url_for_server(settings: Settings, on_lost: Callable[[], None] = lambda: None) -> Iterator[str]:
+def open_server_database_and_yield_url(settings: Settings, on_lost: Callable[[], None] = lambda: None) -> Iterator[str]:
     """Yield the URL of a server's database: the operator's, or an embedded one that ends with this block.
 
     Args:
@@ -87,7 +87,7 @@ def database_url_for_server(settings: Settings, on_lost: Callable[[], None] = la
             yield url
     else:
         database = asyncio.run(load_database_state_or_raise(settings.database_url))
-        require_address_of_cluster(settings.database_url, database)
+        require_address_and_database_agree_on_citus(settings.database_url, database)
         if not database.takes_writes:
             url = parse_postgres_address(settings.database_url).url_without_secrets()
             raise StartupProblem(
@@ -98,7 +98,7 @@ def database_url_for_server(settings: Settings, on_lost: Callable[[], None] = la
 
 
 @contextmanager
-def database_url_for_command(settings: Settings) -> Iterator[str]:
+def open_command_database_and_yield_url(settings: Settings) -> Iterator[str]:
     """Yield the URL of a command's database: the operator's, or the embedded one, which a server may be running."""
     if settings.database_url is None:
         with embedded.attach_or_start_postgres(settings.data_dir) as url:
@@ -106,7 +106,7 @@ def database_url_for_command(settings: Settings) -> Iterator[str]:
             yield url
     else:
         database = asyncio.run(load_database_state_or_raise(settings.database_url))
-        require_address_of_cluster(settings.database_url, database)
+        require_address_and_database_agree_on_citus(settings.database_url, database)
         if not database.has_tables:
             raise StartupProblem(
                 f"This database has no tables of Easel yet. Run `{easel_command_to_type()} migrate` first."
@@ -116,7 +116,7 @@ def database_url_for_command(settings: Settings) -> Iterator[str]:
 
 
 @contextmanager
-def database_url_in_any_state(settings: Settings) -> Iterator[str]:
+def open_database_in_any_state_and_yield_url(settings: Settings) -> Iterator[str]:
     """Yield the URL of a database that answers, with its schema as it is: an old one, or none."""
     if settings.database_url is None:
         with embedded.attach_or_start_postgres(settings.data_dir) as url:
@@ -126,7 +126,7 @@ def database_url_in_any_state(settings: Settings) -> Iterator[str]:
         yield settings.database_url
 
 
-def require_address_of_cluster(url: str, database: DatabaseState) -> None:
+def require_address_and_database_agree_on_citus(url: str, database: DatabaseState) -> None:
     """Raise StartupProblem if an address and its database disagree on whether there is a Citus cluster.
 
     The codes are `cluster_not_named` and `cluster_not_distributed`. With an address of a cluster, one PostgreSQL would
@@ -156,7 +156,7 @@ async def load_database_state_or_raise(url: str) -> DatabaseState:
     try:
         async with engine.connect() as connection:
             row = (await connection.execute(INSPECT_DATABASE)).one()
-            revision = await schema_revision_on_connection_or_none(connection)
+            revision = await load_schema_revision_on_connection_or_none(connection)
             await connection.commit()
             if is_pooled:
                 await require_settings_of_pooled_sessions(connection)

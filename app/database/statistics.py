@@ -19,7 +19,7 @@ FIND_TABLES_WITH_OLD_STATISTICS = text("""
 REPORT_CHANGES_AT_COMMIT = text("SELECT pg_stat_force_next_flush()")
 
 
-async def report_changed_rows_at_commit(connection: AsyncConnection) -> None:
+async def flush_table_statistics_at_commit(connection: AsyncConnection) -> None:
     """Let PostgreSQL count the rows that this transaction changes as soon as it commits."""
     await connection.execute(REPORT_CHANGES_AT_COMMIT)
 

@@ -38,8 +38,8 @@ from app.database.schema import (
     Time,
     TransactionId,
     cascading_foreign_key,
-    index_where_condition_holds,
     metadata,
+    partial_index,
     restricting_foreign_key,
 )
 
@@ -173,7 +173,7 @@ items = Table(
     Column("retired_at", Time),
     PrimaryKeyConstraint("campaign_id", "number"),
     UniqueConstraint("campaign_id", "external_id"),
-    index_where_condition_holds("retired_at IS NOT NULL", "items_retired_idx", "campaign_id", "number"),
+    partial_index("retired_at IS NOT NULL", "items_retired_idx", "campaign_id", "number"),
 )
 
 # Posterior of each item, for each criterion and revision.
@@ -320,7 +320,7 @@ hits = Table(
     cascading_foreign_key("assignments", "assignment_id", from_table="hits"),
     # Two tabs may ask at once: one gets the new HIT, and the other finds it. Each index of open HITs has a condition
     # that only the statements meant for it contain, so no statement about one HIT, annotator or item scans all others.
-    index_where_condition_holds(
+    partial_index(
         f"{OPEN_HIT_CONDITION} assignment_id IS NOT NULL",
         "hits_one_open_idx",
         "campaign_id",
@@ -330,17 +330,15 @@ hits = Table(
     Index("hits_assignment_id_idx", "campaign_id", "assignment_id"),
     Index("hits_id_idx", "id"),  # for programs that name a HIT without its campaign
     # For queries of all open HITs: every open HIT has a leader.
-    index_where_condition_holds(
-        f"{OPEN_HIT_CONDITION} leader IS NOT NULL", "hits_open_idx", "campaign_id", "expires_at"
-    ),
+    partial_index(f"{OPEN_HIT_CONDITION} leader IS NOT NULL", "hits_open_idx", "campaign_id", "expires_at"),
     # HITs that hold an item. Without `fastupdate`, because every lease would scan the pending list.
-    index_where_condition_holds(
+    partial_index(
         "num_nonnulls(closed_at) = 0", "hits_held_idx", text("(ARRAY[campaign_id])"), "items", **GIN_INDEX_OPTIONS
     ),
-    index_where_condition_holds("iteration IS NOT NULL", "hits_planned_idx", "campaign_id", "iteration", "ordinal"),
+    partial_index("iteration IS NOT NULL", "hits_planned_idx", "campaign_id", "iteration", "ordinal"),
     Index("hits_annotator_id_idx", "campaign_id", "annotator_id"),
-    index_where_condition_holds("not_applicable IS NOT NULL", "hits_not_applicable_idx", "campaign_id"),
-    index_where_condition_holds(
+    partial_index("not_applicable IS NOT NULL", "hits_not_applicable_idx", "campaign_id"),
+    partial_index(
         f"{OPEN_HIT_CONDITION} untouched_by IS NOT NULL",
         "hits_untouched_idx",
         "campaign_id",
@@ -375,17 +373,15 @@ responses = Table(
     PrimaryKeyConstraint("campaign_id", "seq"),
     # Each HIT has one first answer, and each answer at most one that replaces it; a concurrent second one is refused.
     Index("responses_hit_id_idx", "campaign_id", "hit_id", text("coalesce(replaces, 0)"), unique=True),
-    index_where_condition_holds(
-        "replaces IS NOT NULL", "responses_replaces_idx", "campaign_id", "replaces", unique=True
-    ),
+    partial_index("replaces IS NOT NULL", "responses_replaces_idx", "campaign_id", "replaces", unique=True),
     # Scores follow from all responses, so annotators and HITs with responses are deleted only with their campaign.
     restricting_foreign_key("annotators", "annotator_id", from_table="responses"),
     restricting_foreign_key("hits", "hit_id", from_table="responses"),
     Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("responses_changes_idx", "campaign_id", "transaction_id"),
-    index_where_condition_holds("extra ? 'cannot_be_judged'", "responses_unjudged_idx", "campaign_id", "seq"),
-    index_where_condition_holds("extra ? 'remarks'", "responses_remarks_idx", "campaign_id", "seq"),
-    index_where_condition_holds("segment IS NOT NULL", "responses_segment_idx", "campaign_id", "segment"),
+    partial_index("extra ? 'cannot_be_judged'", "responses_unjudged_idx", "campaign_id", "seq"),
+    partial_index("extra ? 'remarks'", "responses_remarks_idx", "campaign_id", "seq"),
+    partial_index("segment IS NOT NULL", "responses_segment_idx", "campaign_id", "segment"),
 )
 
 # Decisions to exclude answers or to include them again. Append-only; the function `exclusions` returns those in force.

@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.database.schema import Time, cascading_foreign_key, index_where_condition_holds, metadata
+from app.database.schema import Time, cascading_foreign_key, metadata, partial_index
 
 # Results of the steps before the work, for each annotator.
 visits = Table(
@@ -36,9 +36,7 @@ visits = Table(
     cascading_foreign_key("annotators", "annotator_id", from_table="visits"),
     CheckConstraint("outcome IN ('passed', 'declined', 'failed', 'taken', 'full', 'lapsed')", name="outcome"),
     # Places in quotas.
-    index_where_condition_holds(
-        "step = 'questions' AND outcome = 'passed'", "visits_passed_questions_idx", "campaign_id"
-    ),
+    partial_index("step = 'questions' AND outcome = 'passed'", "visits_passed_questions_idx", "campaign_id"),
 )
 
 # People with personal links. Annotators are identified by the number, so that no data about them reveal a link.

@@ -102,7 +102,7 @@ def parse_touch(form: Mapping[str, str], item: int) -> Touch:
     )
 
 
-def touch_playback_json_or_none(answers: Sequence[Answer], items: Sequence[int]) -> str | None:
+def telemetry_of_answers_json_or_none(answers: Sequence[Answer], items: Sequence[int]) -> str | None:
     """Return the telemetry of the answers by each criterion, as JSON; None if nothing is known.
 
     It has lists in the order of `items`, by one criterion after another, and the viewport.

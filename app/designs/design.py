@@ -40,7 +40,7 @@ SCORE_PREFIX = "score-"
 CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
 
 
-def parse_strict_number_text_or_pass(value: object) -> object:
+def value_or_raise_for_loose_number(value: object) -> object:
     """Return the value, refusing what Pydantic alone accepts as a number: `true`, or "1_0". Raises ValueError."""
     try:
         return parse_strict_decimal(str(value).strip()) if isinstance(value, str | bool) else value
@@ -48,7 +48,7 @@ def parse_strict_number_text_or_pass(value: object) -> object:
         raise ValueError("must be a number") from None
 
 
-PlainNumber = BeforeValidator(parse_strict_number_text_or_pass)
+PlainNumber = BeforeValidator(value_or_raise_for_loose_number)
 
 
 def visible_text_without_controls_or_raise(value: object) -> object:

@@ -96,7 +96,7 @@ def kappa_of_truncated_share(transitive: int, triads: int) -> float:
     return float(transitivity.transitivity_kappa(HUNDRED * transitive // triads, HUNDRED, PAPER_CHANCE))
 
 
-def table_rows_of_transitivity_by_ties(result: transitivity.Transitivity) -> list[list[str]]:
+def table_rows_of_transitivity_with_ties(result: transitivity.Transitivity) -> list[list[str]]:
     """Return rows for all triads, those without a tie and those with one: their number, the share of transitive ones,
     the share expected by chance, and kappa.
     """
@@ -170,7 +170,7 @@ def run_transitivity_experiment_and_write_report(
         seed=seed,
         runs=len(results),
         consistency=table_rows_of_paper_and_easel_kappa(),
-        by_ties=table_rows_of_transitivity_by_ties(transitivity_result),
+        by_ties=table_rows_of_transitivity_with_ties(transitivity_result),
         items=TRANSITIVITY_ITEMS,
         anyway=f"{ASKED_ANYWAY_SHARE:.0%}",
         wrong=f"{share:.3f} ({low:.3f} to {high:.3f})",

@@ -30,7 +30,7 @@ class ArmCandidate(Record):
     known: bool
 
 
-async def load_arm_candidates_by_link(
+async def load_arm_candidates_of_link_or_refuse(
     connection: Driver, key: str, platform: str, worker_id: str
 ) -> list[ArmCandidate]:
     """Load the arms of an experiment for a person. Raises `NotFound` (`campaign_not_found`)."""

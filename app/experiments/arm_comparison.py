@@ -143,7 +143,7 @@ def write_arm_comparison_report(experiment: AnsweredExperiment, folder: Path, co
         if experiment.checkpoint_count
         else {}
     )
-    context = draw_arm_figures_and_build_context(experiment, results, folder) if results else {}
+    context = plot_arm_figures_and_build_context(experiment, results, folder) if results else {}
     path = folder / f"{experiment.name}.md"
     report.write_report(
         path, "people.md", command=command, now=now, few=MIN_PEOPLE_FOR_BANDS, of=experiment, courses=results, **context
@@ -151,7 +151,7 @@ def write_arm_comparison_report(experiment: AnsweredExperiment, folder: Path, co
     return path
 
 
-def draw_arm_figures_and_build_context(
+def plot_arm_figures_and_build_context(
     experiment: AnsweredExperiment, results: ResultsByArm, folder: Path
 ) -> dict[str, Any]:
     """Write figures and tables of the arms, and return the context of the report's page."""
@@ -200,7 +200,9 @@ def table_rows_of_easl_gain(results: ResultsByArm, checkpoints: Sequence[int]) -
         return []
     base, gaining = results[BASELINE_ARM], results[IMPROVED_ARM]
     goals, values = base.figures["spearman"], gaining.figures["spearman"]
-    error = np.hypot(base.standard_errors_by_checkpoint("spearman"), gaining.standard_errors_by_checkpoint("spearman"))
+    error = np.hypot(
+        base.standard_errors_at_each_checkpoint("spearman"), gaining.standard_errors_at_each_checkpoint("spearman")
+    )
     half_width = half_width_of_student_t_band(error, np.minimum(base.people, gaining.people))
     better = Band(values - goals, values - goals - half_width, values - goals + half_width)
     return [

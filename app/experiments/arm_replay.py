@@ -79,7 +79,7 @@ class BandedArmResult:
             whole, *ends_of_jackknife_correlation_band(whole, self.figures_without_person[figure], self.has_answered)
         )
 
-    def standard_errors_by_checkpoint(self, figure: str) -> Array:
+    def standard_errors_at_each_checkpoint(self, figure: str) -> Array:
         """Return the standard error of a figure, (L,)."""
         return jackknife_error(self.figures_without_person[figure], self.has_answered)
 

@@ -104,9 +104,9 @@ def load_comparison_file(path: Path, baseline: str | None, max_judgments: int) -
     """
     rows = list(iterate_valid_comparisons_or_refuse(path))
     columns = {name: [row[name] for row in rows] for name in COMPARISON_COLUMNS}
-    systems, number = distinct_values_and_numbers_or_refuse(path, "systems", columns["first"] + columns["second"])
-    _, judge = distinct_values_and_numbers_or_refuse(path, "judges", columns["judge"])
-    _, segment = distinct_values_and_numbers_or_refuse(path, "segments", columns["segment"])
+    systems, number = distinct_values_and_indices_or_refuse(path, "systems", columns["first"] + columns["second"])
+    _, judge = distinct_values_and_indices_or_refuse(path, "judges", columns["judge"])
+    _, segment = distinct_values_and_indices_or_refuse(path, "segments", columns["segment"])
     outcome = np.array([(row["winner"] == row["first"]) * 1 - (row["winner"] == row["second"]) for row in rows])
     first, second = number.reshape(2, -1)
     if baseline is not None and baseline not in systems:
@@ -134,7 +134,7 @@ def iterate_valid_comparisons_or_refuse(path: Path) -> Iterator[dict[str, str]]:
         yield values
 
 
-def distinct_values_and_numbers_or_refuse(path: Path, kind: str, values: Sequence[str]) -> tuple[list[str], Integers]:
+def distinct_values_and_indices_or_refuse(path: Path, kind: str, values: Sequence[str]) -> tuple[list[str], Integers]:
     """Return the different values in order, and the number of each."""
     names = sorted({*values})
     if len(names) < MIN_COUNTS.get(kind, 1):

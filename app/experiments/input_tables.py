@@ -28,7 +28,7 @@ def iterate_table_rows_with_columns(path: Path, columns: Sequence[str]) -> Itera
         yield row._replace(values=values)
 
 
-def parse_share_between_ends_or_refuse(row: uploads.UploadedRow, column: str, low: float, high: float) -> float:
+def parse_value_as_share_of_range_or_refuse(row: uploads.UploadedRow, column: str, low: float, high: float) -> float:
     """Return a value as a share of the way between two ends.
 
     Raises `Invalid` (`not_two_ends`, `not_a_value`).

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.metrics import correlate_scores
-from app.inference.observations.baseline import judgments_that_include_baseline
+from app.inference.observations.baseline import positions_opponents_and_outcomes_of_baseline
 from app.inference.online import trueskill
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.preferences import expected_wins, hopkins_may
@@ -67,7 +67,9 @@ def system_judge_segment_outcome_arrays(
     pairs: JudgedPairs, baseline: int
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """Return system, judge, segment and outcome of the comparisons with a baseline, for `graded_response.fit`."""
-    rows, items, outcomes = judgments_that_include_baseline(baseline, pairs.first, pairs.second, pairs.outcome)
+    rows, items, outcomes = positions_opponents_and_outcomes_of_baseline(
+        baseline, pairs.first, pairs.second, pairs.outcome
+    )
     return items, pairs.judge[rows], pairs.segment[rows], outcomes
 
 

@@ -58,7 +58,9 @@ class ComparisonCountExperiment:
     def run(self, run_number: int) -> list[ArmResult]:
         """Run all arms with the same judges; each reads the first of its comparisons."""
         return [
-            ArmResult(arm, columns_of_rows_by_name(self.simulate_agreement_by_count(arm, baseline, run_number)), [])
+            ArmResult(
+                arm, columns_of_rows_by_name(self.simulate_agreement_at_each_count(arm, baseline, run_number)), []
+            )
             for arm, baseline in self.baselines().items()
         ]
 
@@ -71,7 +73,9 @@ class ComparisonCountExperiment:
         judging = replace(self.judging, judgments=max(self.counts))
         return judging.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
 
-    def simulate_agreement_by_count(self, arm: str, baseline: int | None, run_number: int) -> list[dict[str, float]]:
+    def simulate_agreement_at_each_count(
+        self, arm: str, baseline: int | None, run_number: int
+    ) -> list[dict[str, float]]:
         """Return the agreement at each count. The middle system is left out, as it has no score as a baseline."""
         method = SCORING_METHODS[GRADED_METHOD if arm == WORST_BASELINE_ARM else arm]
         pairs = self.draw_comparisons_of_largest_count(baseline, run_number)
@@ -115,17 +119,17 @@ def run_comparison_count_experiment_and_write_report(
         runs=len(results),
         counts=COMPARISON_COUNTS,
         told=figures,
-        segments=draw_segment_information_and_return_rows(experiment, folder),
+        segments=plot_segment_information_and_return_rows(experiment, folder),
     )
     return path
 
 
-def draw_segment_information_and_return_rows(experiment: ComparisonCountExperiment, folder: Path) -> list[list[str]]:
+def plot_segment_information_and_return_rows(experiment: ComparisonCountExperiment, folder: Path) -> list[list[str]]:
     """Draw the information of the easiest and the hardest segment of the first run, and return their rows."""
     baseline = experiment.judging.baseline
     columns = system_judge_segment_outcome_arrays(experiment.draw_comparisons_of_largest_count(baseline, 0), baseline)
     fit = graded_response.fit(*columns, n_items=experiment.judging.systems, with_errors=False)
-    segments = easiest_and_hardest_segments(fit.difficulty, columns[2])
+    segments = easiest_and_hardest_segment_by_name(fit.difficulty, columns[2])
     performance = np.linspace(-INFORMATION_RANGE, INFORMATION_RANGE, INFORMATION_STEPS)
     bands, rows = {}, []
     for words, segment in segments.items():
@@ -144,7 +148,7 @@ def draw_segment_information_and_return_rows(experiment: ComparisonCountExperime
     return rows
 
 
-def easiest_and_hardest_segments(difficulty: Array, segments: Integers) -> dict[str, int]:
+def easiest_and_hardest_segment_by_name(difficulty: Array, segments: Integers) -> dict[str, int]:
     """Return the two segments, by name, on which the baseline is easiest and hardest to beat.
 
     Args:

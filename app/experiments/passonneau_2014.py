@@ -181,8 +181,8 @@ def plot_annotator_responses_of_words(words: Sequence[SenseWord], folder: Path) 
             plot_label_probability_heatmaps(
                 folder / response_heatmap_name(word.name),
                 {
-                    f"annotator {number}": label_probabilities_by_known_sense(word, number)
-                    for number in numbers_of_drawn_annotators(word)
+                    f"annotator {number}": label_probabilities_of_each_known_sense(word, number)
+                    for number in drawn_annotator_numbers(word)
                 },
             )
     plot_annotator_histograms(
@@ -197,7 +197,7 @@ def response_heatmap_name(word_name: str) -> str:
     return f"word-senses-responses-{word_name}.svg"
 
 
-def numbers_of_drawn_annotators(word: SenseWord) -> list[int]:
+def drawn_annotator_numbers(word: SenseWord) -> list[int]:
     """Return the annotators whose responses are drawn, numbered from 1 as in the data."""
     label_counts = np.bincount(word.labels.annotators)
     named = NAMED_ANNOTATORS[word.name]
@@ -205,7 +205,7 @@ def numbers_of_drawn_annotators(word: SenseWord) -> list[int]:
     return sorted([*named, *(number for number in by_count if number not in named)][:HEATMAP_COUNT])
 
 
-def label_probabilities_by_known_sense(word: SenseWord, annotator_number: int) -> Array:
+def label_probabilities_of_each_known_sense(word: SenseWord, annotator_number: int) -> Array:
     """Return the probability of each label by sense, (K, K); NaN for senses that the annotator hardly saw."""
     fit = word.fit_from_accuracy
     is_known = fit.evidence[annotator_number - 1] >= MIN_EVIDENCE

@@ -131,7 +131,7 @@ def format_judgment_count_or_more_than(judgments: float, last_checkpoint: int, d
     return f"{judgments:.{decimals}f}" if np.isfinite(judgments) else f"more than {last_checkpoint}"
 
 
-def draw_goal_figures_and_build_contexts(folder: Path, part: ReportPart) -> list[dict[str, Any]]:
+def plot_goal_figures_and_build_contexts(folder: Path, part: ReportPart) -> list[dict[str, Any]]:
     """Draw the figures for campaigns with another goal than the whole scale, and return contexts of their sections."""
     sections = []
     for name, words, arms in GOAL_FIGURES:
@@ -155,7 +155,7 @@ def draw_goal_figures_and_build_contexts(folder: Path, part: ReportPart) -> list
     return sections
 
 
-def draw_score_histograms_and_build_context(folder: Path, part: ReportPart) -> dict[str, Any]:
+def plot_score_histograms_and_build_context(folder: Path, part: ReportPart) -> dict[str, Any]:
     """Draw histograms of the truth and of some arms at the last checkpoint; return them with the ranges of all arms."""
     scores, truth = final_score_arrays_by_arm(part.results), np.array([part.experiment.truth])
     file = f"{part.experiment.name}-histograms.svg"

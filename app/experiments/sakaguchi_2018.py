@@ -11,7 +11,7 @@ import numpy as np
 
 from app.errors import Invalid
 from app.experiments import report
-from app.experiments.input_tables import iterate_table_rows_with_columns, parse_share_between_ends_or_refuse
+from app.experiments.input_tables import iterate_table_rows_with_columns, parse_value_as_share_of_range_or_refuse
 from app.experiments.report import PAPER_GAIN, ReportPart
 from app.experiments.result_tables import write_figure_and_score_tables
 from app.experiments.runs import RunExperiment, figure_array_by_arm, final_score_arrays_by_arm
@@ -100,10 +100,10 @@ def run_scale_experiments_and_write_report(  # noqa: PLR0917
         runs=len(first_part.results),
         looks=ITEM_CHECKPOINTS[-1],
         parts=[report.plot_part_returning_template_context(folder, part) for part in parts],
-        distributions=report.draw_score_histograms_and_build_context(folder, first_part),
+        distributions=report.plot_score_histograms_and_build_context(folder, first_part),
         some=report.table_rows_of_example_items(first_part, material.names),
         heatmap=report.plot_match_quality_returning_file_name(folder, first_part),
-        goals=report.draw_goal_figures_and_build_contexts(folder, first_part),
+        goals=report.plot_goal_figures_and_build_contexts(folder, first_part),
         contexts=report.table_rows_of_context_effects(contexts),
         gain=PAPER_GAIN,
         compared=[
@@ -193,11 +193,11 @@ def load_texts_with_shares_of_scale(
 ) -> list[tuple[str, float]]:
     """Load the items of a table and their values between the ends, as 0 to 1.
 
-    Raises as `iterate_table_rows_with_columns` and `parse_share_between_ends_or_refuse`, and `Invalid`
+    Raises as `iterate_table_rows_with_columns` and `parse_value_as_share_of_range_or_refuse`, and `Invalid`
     (`too_few_items`).
     """
     rows = [
-        (str(row.values[text_column]), parse_share_between_ends_or_refuse(row, value_column, *ends))
+        (str(row.values[text_column]), parse_value_as_share_of_range_or_refuse(row, value_column, *ends))
         for row in iterate_table_rows_with_columns(path, (text_column, value_column))
     ]
     if len(rows) < MIN_SCALE_ITEMS:

@@ -18,7 +18,7 @@ import numpy as np
 from app.errors import Invalid
 from app.experiments import report
 from app.experiments.figures import plot_run_means_with_bands
-from app.experiments.input_tables import iterate_table_rows_with_columns, parse_share_between_ends_or_refuse
+from app.experiments.input_tables import iterate_table_rows_with_columns, parse_value_as_share_of_range_or_refuse
 from app.experiments.result_tables import write_figure_and_score_tables
 from app.experiments.runs import (
     ArmResult,
@@ -146,7 +146,7 @@ class SystemsExperiment:
                 np.add.at(
                     total,
                     outputs % systems,
-                    annotators.draw_scores_by_annotator(int(rng.integers(len(annotator_habits))), outputs, rng),
+                    annotators.draw_scores_of_annotator(int(rng.integers(len(annotator_habits))), outputs, rng),
                 )
                 np.add.at(count, outputs % systems, 1)
             yield total / np.maximum(count, 1)
@@ -178,7 +178,7 @@ class SystemsExperiment:
             SegmentAnnotators(annotator_habits, self.quality, rng),
             self.make_simulated_campaign(rule, rng),
         )
-        hits = campaign.iterate_answered_hits(annotators)
+        hits = campaign.iterate_hits_while_answering_them(annotators)
         for judgments in SYSTEM_CHECKPOINTS:
             while len(campaign.hits) * OUTPUTS_PER_HIT < judgments * len(self.truth):
                 next(hits)
@@ -204,11 +204,11 @@ class SegmentAnnotators:
     def number(self) -> int:
         return self.outputs.number
 
-    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
+    def draw_scores_of_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
         """Return the scores of these systems' outputs, (n,)."""
         segment = int(self.order[self.hits % len(self.order)])
         self.hits += 1
-        return self.outputs.draw_scores_by_annotator(
+        return self.outputs.draw_scores_of_annotator(
             annotator, [segment * self.systems + system for system in items], rng
         )
 
@@ -219,13 +219,13 @@ def load_system_names_and_output_quality(path: Path, ends: tuple[float, float]) 
 
     Columns: system, segment, score, as a number between the ends. Several scores of an output are averaged.
 
-    Raises as `iterate_table_rows_with_columns` and `parse_share_between_ends_or_refuse`, and `Invalid`
+    Raises as `iterate_table_rows_with_columns` and `parse_value_as_share_of_range_or_refuse`, and `Invalid`
     (`too_few_outputs`).
     """
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for row in iterate_table_rows_with_columns(path, ("system", "segment", "score")):
         scores[str(row.values["segment"]), str(row.values["system"])].append(
-            parse_share_between_ends_or_refuse(row, "score", *ends)
+            parse_value_as_share_of_range_or_refuse(row, "score", *ends)
         )
     systems = sorted({system for _, system in scores})
     segments = sorted({segment for segment, _ in scores})

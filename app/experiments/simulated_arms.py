@@ -86,7 +86,7 @@ class ScaleExperiment:
     def run(self, run_number: int) -> list[ArmResult]:
         """Return the results of every arm in one run, all with the same crowd."""
         return [
-            result_of_arm_by_round(arm.name, self.iterate_simulated_rounds(arm, run_number), np.array(self.truth))
+            arm_result_after_each_round(arm.name, self.iterate_simulated_rounds(arm, run_number), np.array(self.truth))
             for arm in self.participating_arms
         ]
 
@@ -120,7 +120,7 @@ def iterate_campaign_after_each_round(
         rule, ONLINE_LAWS[arm.law], settings, LawParameters(), size, np.random.default_rng(seed)
     )
     yield campaign
-    hits = campaign.iterate_answered_hits(annotators)
+    hits = campaign.iterate_hits_while_answering_them(annotators)
     for judgments in ITEM_CHECKPOINTS:
         if arm.rule == EVEN_ORDER or judgments == 1:  # every rule begins with one judgment of each item
             campaign.judge_each_item_once(annotators)
@@ -135,7 +135,7 @@ def count_best_items_of(item_count: int) -> int:
     return max(1, round(BEST_SHARE * item_count))
 
 
-def result_of_arm_by_round(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Array) -> ArmResult:
+def arm_result_after_each_round(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Array) -> ArmResult:
     """Return an arm's result: its figures after each round, without the start."""
     next(campaigns)
     scores = [campaign.score for campaign in campaigns]

@@ -72,12 +72,12 @@ class ConditionCells:
             return condition, blocks[position - 1] if blocks else None, imported[LIST_KEY]
         block = place_in_list = None
         if row is not None and condition is not None and self.square.block_order != "none":
-            block = self.blocks_of_annotator(annotator_id, row).get(condition)
+            block = self.block_by_condition_of_annotator(annotator_id, row).get(condition)
         if row is not None and self.square.has_contents:
-            place_in_list = 1 + self.square.list_number_of_row(row)
+            place_in_list = 1 + self.square.index_of_list_of_square_row(row)
         return condition, block, place_in_list
 
-    def blocks_of_annotator(self, annotator_id: int, row: int) -> Mapping[str, int]:
+    def block_by_condition_of_annotator(self, annotator_id: int, row: int) -> Mapping[str, int]:
         """Return the block of each condition, computed once per annotator."""
         if annotator_id not in self.remembered_blocks:
             order = self.square.block_order_of_row(row, (self.seed, annotator_id))

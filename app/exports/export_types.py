@@ -65,7 +65,7 @@ class ExportRequest:
         return self.campaign.slug
 
 
-def refuse_no_campaign(_campaign: Campaign) -> None:
+def accept_every_campaign(_campaign: Campaign) -> None:
     """Raise no refusal, for exports that every campaign has."""
 
 
@@ -83,7 +83,7 @@ class Export:
     """
 
     open: Callable[[ExportRequest], Awaitable[Pieces]]
-    check: CampaignCheck = refuse_no_campaign
+    check: CampaignCheck = accept_every_campaign
     is_about_annotators: bool = False
     has_one_criterion: bool = False
     only_format: ExportFormat | None = None
@@ -101,9 +101,9 @@ async def stream_table_from_own_snapshot(
             yield piece
 
 
-def build_campaign_table_export(
+def define_campaign_table_export(
     open_table: Callable[[AsyncConnection, Campaign], Awaitable[TableStream]],
-    check: CampaignCheck = refuse_no_campaign,
+    check: CampaignCheck = accept_every_campaign,
     *,
     is_about_annotators: bool = False,
 ) -> Export:
@@ -115,16 +115,16 @@ def build_campaign_table_export(
     return Export(open_pieces, check, is_about_annotators)
 
 
-def build_annotator_table_export(table: StatementTable) -> Export:
+def define_annotator_table_export(table: StatementTable) -> Export:
     """Return an export of the rows of a statement about the annotators of a campaign."""
 
     async def open_table(connection: AsyncConnection, campaign: Campaign) -> TableStream:
         return await table.open(connection, {"campaign": campaign.id})
 
-    return build_campaign_table_export(open_table, is_about_annotators=True)
+    return define_campaign_table_export(open_table, is_about_annotators=True)
 
 
-def build_criterion_table_export(
+def define_criterion_table_export(
     open_table: Callable[[AsyncConnection, Criterion[Campaign]], Awaitable[TableStream]],
     check: CampaignCheck,
     only_format: ExportFormat,
@@ -137,7 +137,7 @@ def build_criterion_table_export(
     return Export(open_pieces, check, has_one_criterion=True, only_format=only_format)
 
 
-def build_fitted_export(open_fitted_table: Callable[[ExportRequest], Awaitable[TableStream]]) -> Export:
+def define_fitted_export(open_fitted_table: Callable[[ExportRequest], Awaitable[TableStream]]) -> Export:
     """Return an export that needs a fit, which is made when it is opened."""
 
     async def open_pieces(request: ExportRequest) -> Pieces:

@@ -7,7 +7,7 @@ from app.analysis.answer_kinds import refuse_unreadable_answers
 from app.analysis.method_types import LazyTable, MethodExport, ScoreMethod
 from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, iterate_exports_with_table_names
 from app.analysis.result_types import Answers, Options
-from app.analysis.score_tables import columns_of_all_scores_table, rows_of_all_scores_table
+from app.analysis.score_tables import all_scores_column_definitions, rows_of_all_scores_table
 from app.analysis.scores import refuse_without_answers
 from app.exports.export_types import ExportRequest
 from app.text.table_formats import RowCells, TableStream
@@ -35,13 +35,13 @@ async def open_all_methods_scores_table(request: ExportRequest) -> TableStream:
     )
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
-        answers, found, _ = await request.fits.load_answers_and_fit_scores_by_method(
+        answers, found, _ = await request.fits.load_answers_scores_by_method_and_notes(
             request.engine, request.slug, methods, criterion=request.criterion
         )
         for start in range(0, answers.n_items, FITTED_ROWS_PER_BATCH):
             yield [*rows_of_all_scores_table(answers, found, start, start + FITTED_ROWS_PER_BATCH)]
 
-    return TableStream([column.name for column in columns_of_all_scores_table(methods)], chunks())
+    return TableStream([column.name for column in all_scores_column_definitions(methods)], chunks())
 
 
 def refuse_unscorable_or_missing_answers(methods: Mapping[str, ScoreMethod], answers: Answers) -> None:

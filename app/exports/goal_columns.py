@@ -10,18 +10,18 @@ import numpy.typing as npt
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated_intervals
-from app.analysis.calibrated_intervals import CalibratedEvidence, load_numbers_and_scores_of_goal_items
+from app.analysis.calibrated_intervals import CalibratedEvidence, load_goal_item_numbers_and_scores
 from app.analysis.result_types import to_cell_columns
 from app.database.bulk import NumberColumn
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS, shares_to_points
 from app.goals.estimates import MEASURED_BY_MEANS, GoalEstimates, is_law_reliable_for_goal
-from app.goals.progress import right_side_probability_or_nan_by_item
+from app.goals.progress import right_side_probability_or_nan_of_each_item
 from app.goals.settings import NO_GOAL
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.selection.threshold_line import number_of_best_items_but_not_all
+from app.selection.threshold_line import best_item_count_but_not_all
 
 MAX_ITEMS_WITH_CHANCE = 100_000  # items, whose chances take up to two seconds
 SIDE_COLUMN_BY_GOAL = {"best": "among_best", "threshold": "above_threshold"}  # goals that draw a line
@@ -66,7 +66,7 @@ async def load_goal_columns(
     law_scores = law_score_column_by_name(goal_estimates) if has_law_scores else {}
     if criterion.campaign.goal not in SIDE_COLUMN_BY_GOAL:
         return GoalColumns({}, law_scores)
-    items, score = await load_numbers_and_scores_of_goal_items(connection, criterion.campaign)
+    items, score = await load_goal_item_numbers_and_scores(connection, criterion.campaign)
     return await asyncio.to_thread(
         build_side_probability_columns, criterion.campaign, goal_estimates.estimates, items, score, law_scores
     )
@@ -102,9 +102,7 @@ def build_side_probability_columns(
     item_intervals, item_sides = intervals.select_items(item_numbers), np.zeros(len(item_numbers), np.int8)
     if campaign.goal == "best":
         item_sides[
-            np.argsort(-scores, kind="stable")[
-                : number_of_best_items_but_not_all(campaign.best_items, len(item_numbers))
-            ]
+            np.argsort(-scores, kind="stable")[: best_item_count_but_not_all(campaign.best_items, len(item_numbers))]
         ] = 1
     else:
         item_sides[item_intervals.mean > campaign.threshold / MAX_POINTS] = 1
@@ -114,5 +112,7 @@ def build_side_probability_columns(
     chance = {}
     if len(item_numbers) <= MAX_ITEMS_WITH_CHANCE:
         chance[CHANCE_COLUMN] = np.full(len(sides_of_all), np.nan)
-        chance[CHANCE_COLUMN][item_numbers] = right_side_probability_or_nan_by_item(campaign, item_intervals, scores)
+        chance[CHANCE_COLUMN][item_numbers] = right_side_probability_or_nan_of_each_item(
+            campaign, item_intervals, scores
+        )
     return GoalColumns({SIDE_COLUMN_BY_GOAL[campaign.goal]: sides_of_all}, chance | dict(law_scores))

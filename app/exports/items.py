@@ -139,7 +139,9 @@ class ItemRowFormatter:
         if not self.criterion.design.is_ordered:
             return {}
         intervals = self.intervals.select_items(item_numbers)
-        shrunken_shares = calibrated_intervals.shrunken_columns(self.shrinkage.shrink_items(item_numbers))
+        shrunken_shares = calibrated_intervals.shrunken_scores_and_interval_ends(
+            self.shrinkage.shrink_items(item_numbers)
+        )
         shrunken = map(unit.shares_to_unit_values, shrunken_shares)
         return calibrated_intervals.calibrated_columns_by_name_in_unit(unit, intervals) | dict(
             zip(calibrated_intervals.SHRUNKEN_COLUMNS, shrunken, strict=True)

@@ -103,7 +103,9 @@ async def load_posterior_total_and_page(
     )
     page_intervals = intervals.select_items([row.number for row in rows])
     calibrated_cells = calibrated_intervals.mean_error_and_interval_rows(page_intervals)
-    shrunken = calibrated_intervals.shrunken_columns(shrinkage.shrink_items([row.number for row in rows]))
+    shrunken = calibrated_intervals.shrunken_scores_and_interval_ends(
+        shrinkage.shrink_items([row.number for row in rows])
+    )
     scores, variances = [row.score for row in rows], [row.variance for row in rows]
     numbers = np.where(judgments > 0, np.array([scores, variances, low, high]), np.nan)
     as_shown = posterior_number_dicts_in_units(criterion.design, criterion.law, numbers, page_intervals, shrunken)

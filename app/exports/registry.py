@@ -26,16 +26,16 @@ from app.exports.export_types import (
     ExportFile,
     ExportRequest,
     Pieces,
-    build_annotator_table_export,
-    build_campaign_table_export,
-    build_criterion_table_export,
-    build_fitted_export,
+    define_annotator_table_export,
+    define_campaign_table_export,
+    define_criterion_table_export,
+    define_fitted_export,
 )
 from app.exports.fitted import fitted_export_opener_by_name
 from app.exports.items import has_alpha_beta_posterior, open_easl_program_table, open_items_export_table
 from app.exports.responses import open_responses_export_table
 from app.exports.segments import open_segment_outputs_table
-from app.exports.unanswered import table_stream_of_items_in_unanswered_hits
+from app.exports.unanswered import open_items_in_unanswered_hits_table
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.text.table_formats import ExportFormat, format_utc_time
 
@@ -140,21 +140,21 @@ def refuse_campaign_without_segments(campaign: Campaign) -> None:
 
 
 TABLE_EXPORTS: dict[str, Export] = {
-    "items": build_campaign_table_export(open_items_export_table, refuse_export_of_draft),
-    "responses": build_campaign_table_export(open_responses_export_table, is_about_annotators=True),
-    "segments": build_campaign_table_export(open_segment_outputs_table, refuse_campaign_without_segments),
-    "unanswered": build_campaign_table_export(table_stream_of_items_in_unanswered_hits, is_about_annotators=True),
-    "assignments": build_annotator_table_export(annotator_tables.ASSIGNMENTS),
-    "visits": build_annotator_table_export(annotator_tables.VISITS),
-    "remarks": build_annotator_table_export(annotator_tables.REMARKS),
-    "easl": build_criterion_table_export(open_easl_program_table, refuse_draft_or_non_beta_law, "csv"),
+    "items": define_campaign_table_export(open_items_export_table, refuse_export_of_draft),
+    "responses": define_campaign_table_export(open_responses_export_table, is_about_annotators=True),
+    "segments": define_campaign_table_export(open_segment_outputs_table, refuse_campaign_without_segments),
+    "unanswered": define_campaign_table_export(open_items_in_unanswered_hits_table, is_about_annotators=True),
+    "assignments": define_annotator_table_export(annotator_tables.ASSIGNMENTS),
+    "visits": define_annotator_table_export(annotator_tables.VISITS),
+    "remarks": define_annotator_table_export(annotator_tables.REMARKS),
+    "easl": define_criterion_table_export(open_easl_program_table, refuse_draft_or_non_beta_law, "csv"),
 }
 
 
 def export_by_name() -> dict[str, Export]:
     """Return all exports by name: tables, what the analysis declares, and the settings."""
     fitted_exports = {
-        name: build_fitted_export(open_table) for name, open_table in fitted_export_opener_by_name().items()
+        name: define_fitted_export(open_table) for name, open_table in fitted_export_opener_by_name().items()
     }
     return TABLE_EXPORTS | fitted_exports | {"settings": Export(stream_settings_json, only_format="json")}
 

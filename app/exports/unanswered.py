@@ -48,7 +48,7 @@ FIND_UNANSWERED_HITS = [
 ]
 
 
-async def table_stream_of_items_in_unanswered_hits(connection: AsyncConnection, campaign: Campaign) -> TableStream:
+async def open_items_in_unanswered_hits_table(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export one row per item of each HIT that was shown and not answered, in the order in which HITs were handed out.
 
     `state` is `open` while its annotator can still answer, `expired` once the lease has ended (`expires_at`), and

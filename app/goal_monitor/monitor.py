@@ -16,12 +16,12 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import calibrated_intervals
-from app.analysis.calibrated_intervals import CalibratedEvidence, load_numbers_and_scores_of_goal_items
+from app.analysis.calibrated_intervals import CalibratedEvidence, load_goal_item_numbers_and_scores
 from app.campaigns import lifecycle
 from app.database.alerts import store_alert_unless_known, store_new_alerts_sql
 from app.database.audit_log import CURRENT_ACTOR, SERVER_ACTOR
 from app.database.bulk import open_snapshot
-from app.database.campaign import finish_campaign_if_complete_and_tell
+from app.database.campaign import finish_campaign_and_tell_if_complete
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.goal_monitor import release
@@ -60,7 +60,7 @@ class GoalScanState:
     evidence_read: CalibratedEvidence | None
 
 
-async def scan_goal_and_act_unless_overtaken(
+async def scan_goal_and_act_and_return_state_or_none(
     engine: AsyncEngine, campaign_id: int, *, now: datetime, last_position: GoalScanState | None = None
 ) -> GoalScanState | None:
     """Check whether a campaign has reached its goal and which items are settled, and act on it. Return None if another
@@ -83,9 +83,9 @@ async def scan_goal_and_act_unless_overtaken(
         if not await release.try_to_store_settled_flags(engine, campaign, settled_change):
             return None
         async with engine.begin() as connection:
-            is_finished = await finish_campaign_if_complete_and_tell(connection, campaign_id, now=now)
+            is_finished = await finish_campaign_and_tell_if_complete(connection, campaign_id, now=now)
         if is_finished:  # answers may have come meanwhile
-            return await scan_goal_and_act_unless_overtaken(
+            return await scan_goal_and_act_and_return_state_or_none(
                 engine, campaign_id, now=now, last_position=GoalScanState(evidence)
             )
     if campaign.status == "finished" and progress is not None and not progress.is_reached:
@@ -108,7 +108,7 @@ async def load_goal_progress_or_none(
     """Return the progress by the items that count for the goal, None without a goal. `goal_estimates` has all items."""
     if campaign.goal == NO_GOAL:
         return None
-    items, scores = await load_numbers_and_scores_of_goal_items(connection, campaign)
+    items, scores = await load_goal_item_numbers_and_scores(connection, campaign)
     progress = await asyncio.to_thread(
         goal_progress_or_none, campaign, goal_estimates.estimates.select_items(items), scores, goal_estimates.source
     )
@@ -153,4 +153,4 @@ def lowercase_first(sentence: str) -> str:
     return f"{sentence[0].lower()}{sentence[1:]}"
 
 
-CAMPAIGN_SCANS = scan_annotators_and_record_findings, scan_goal_and_act_unless_overtaken
+CAMPAIGN_SCANS = scan_annotators_and_record_findings, scan_goal_and_act_and_return_state_or_none

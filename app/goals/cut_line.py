@@ -7,10 +7,10 @@ import numpy as np
 from app.designs.campaign import Campaign
 from app.designs.scale import MAX_POINTS
 from app.errors import pluralize
-from app.goals.progress import ITEM_PROBABILITIES_BY_GOAL, right_side_probability_or_nan_by_item
+from app.goals.progress import ITEM_PROBABILITIES_BY_GOAL, right_side_probability_or_nan_of_each_item
 from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.selection.threshold_line import number_of_best_items_but_not_all
+from app.selection.threshold_line import best_item_count_but_not_all
 
 MAX_ITEMS_FOR_CUT_LINE = 5_000  # for more, the chance of each item takes longer than some milliseconds
 
@@ -41,7 +41,7 @@ class CutLine:
         return f"{place}: {crossing}"
 
 
-def cut_line_or_none(
+def goal_cut_line_or_none(
     campaign: Campaign, estimates: ModeratedMeans, scores: Array, item_numbers: Integers, is_judged: Mask
 ) -> CutLine | None:
     """Return the line of a campaign's goal; None if its goal has none, or for more than `MAX_ITEMS_FOR_CUT_LINE` items.
@@ -59,12 +59,14 @@ def cut_line_or_none(
     order = np.lexsort((-scores, ~is_judged))
     is_best_goal = campaign.goal == "best"
     above_count = (
-        number_of_best_items_but_not_all(campaign.best_items, len(scores))
+        best_item_count_but_not_all(campaign.best_items, len(scores))
         if is_best_goal
         else int(np.count_nonzero(is_judged & (scores > campaign.threshold / MAX_POINTS)))
     )
     # As long as nothing can be believed, probabilities are NaN and every item may cross.
-    may_cross = ~(right_side_probability_or_nan_by_item(campaign, estimates, scores) >= campaign.goal_percent / 100)
+    may_cross = ~(
+        right_side_probability_or_nan_of_each_item(campaign, estimates, scores) >= campaign.goal_percent / 100
+    )
     return CutLine(
         above_count,
         int(item_numbers[order[above_count - 1]]) if above_count else None,

@@ -86,7 +86,7 @@ class GoalEvidence:
         return len(self.judgments.items) if self.judgments else 0
 
     @cached_property
-    def estimates_by_law_or_none(self) -> ModeratedMeans | None:
+    def law_estimates_or_none(self) -> ModeratedMeans | None:
         """Estimates of the items by the law. The first access takes up to a second for `MAX_FITTED_JUDGMENTS`
         judgments.
         """
@@ -100,5 +100,5 @@ class GoalEvidence:
 
     def goal_estimates(self, campaign: ChosenGoal, means: ModeratedMeans) -> GoalEstimates:
         """Return the law's estimates if it has any and may measure the goal; otherwise the means."""
-        estimates = self.estimates_by_law_or_none if self.is_measured_by_law(campaign) else None
+        estimates = self.law_estimates_or_none if self.is_measured_by_law(campaign) else None
         return GoalEstimates(means, MEASURED_BY_MEANS) if estimates is None else GoalEstimates(estimates, self.law.name)

@@ -22,7 +22,7 @@ from app.inference.ratings.goal_probabilities import (
     item_chances_of_right_side_of_best,
 )
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.selection.threshold_line import number_of_best_items_but_not_all
+from app.selection.threshold_line import best_item_count_but_not_all
 
 MIN_DEGREES_OF_FREEDOM = 20  # then the estimated spread is half of the true one or less once in 3,600 times
 MAX_ITEMS_IN_ORDER = 1_000  # the order of more items is never settled in practice
@@ -63,7 +63,7 @@ class Progress:
         return replace(self, settled_items=item_numbers[self.settled_items])
 
 
-def numbers_of_goal_items(campaign: Campaign, in_pool: Mask) -> Integers:
+def goal_item_numbers(campaign: Campaign, in_pool: Mask) -> Integers:
     """Return the numbers of the items that count for a goal: items in the pool, (N,), except items that every HIT
     shows.
     """
@@ -104,10 +104,12 @@ def mask_of_settled_items(campaign: Campaign, estimates: ModeratedMeans, scores:
         return np.zeros(len(scores), bool)
     if campaign.goal == "intervals":
         return mask_of_items_with_narrow_interval(campaign, estimates)
-    return np.asarray(right_side_probability_or_nan_by_item(campaign, estimates, scores) >= campaign.goal_percent / 100)
+    return np.asarray(
+        right_side_probability_or_nan_of_each_item(campaign, estimates, scores) >= campaign.goal_percent / 100
+    )
 
 
-def right_side_probability_or_nan_by_item(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> Array:
+def right_side_probability_or_nan_of_each_item(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> Array:
     """Return the probability that each item, (N,), is on the right side of the goal's line: the smaller of two beliefs,
     NaN as long as nothing can be believed.
     """
@@ -195,7 +197,7 @@ def probability_that_best_set_is_right(campaign: Campaign, beliefs: BelievedMean
     return chance_best_are_highest(
         beliefs,
         scores,
-        number_of_best_items_but_not_all(campaign.best_items, len(scores)),
+        best_item_count_but_not_all(campaign.best_items, len(scores)),
         campaign.goal_within / MAX_POINTS,
     )
 
@@ -222,7 +224,7 @@ ITEM_PROBABILITIES_BY_GOAL: Mapping[str, Callable[[Campaign, BelievedMeans, Arra
     "best": lambda campaign, beliefs, scores: item_chances_of_right_side_of_best(
         beliefs,
         scores,
-        number_of_best_items_but_not_all(campaign.best_items, len(scores)),
+        best_item_count_but_not_all(campaign.best_items, len(scores)),
         campaign.goal_within / MAX_POINTS,
     ),
     "threshold": lambda campaign, beliefs, _: item_chances_of_believed_side(

@@ -58,7 +58,7 @@ def dependency_on_app_state(name: str) -> Any:
     return Depends(get_value)
 
 
-async def get_transaction(database: "Database") -> AsyncIterator[AsyncConnection]:
+async def yield_connection_in_transaction(database: "Database") -> AsyncIterator[AsyncConnection]:
     async with database.begin() as connection:
         yield connection
 
@@ -76,7 +76,7 @@ async def read_whole_body(request: Request) -> None:
     await request.body()
 
 
-async def get_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
+async def read_body_and_yield_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
     await read_whole_body(request)
     async with borrow_serving_connection(request) as connection:
         yield connection
@@ -119,9 +119,9 @@ Database = Annotated[AsyncEngine, dependency_on_app_state("database")]
 ReadingDatabase = Annotated[AsyncEngine, dependency_on_app_state("reading_database")]
 AppSettings = Annotated[Settings, dependency_on_app_state("settings")]
 # List `Now` after it, so that the time is taken after a wait for the connection.
-ServingConnection = Annotated[session.Driver, Depends(get_serving_connection, scope="function")]
+ServingConnection = Annotated[session.Driver, Depends(read_body_and_yield_serving_connection, scope="function")]
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
-Transaction = Annotated[AsyncConnection, Depends(get_transaction, scope="function")]
+Transaction = Annotated[AsyncConnection, Depends(yield_connection_in_transaction, scope="function")]
 Now = Annotated[datetime, Depends(get_now)]
 
 

@@ -48,7 +48,7 @@ class Page(Generic[T]):
         return min(self.offset + self.size, self.total)
 
 
-def refuse_nul_character(value: T) -> T:
+def value_without_nul_or_raise(value: T) -> T:
     """Return a text or several, or another value. Raises ValueError if a text has a NUL character."""
     texts = value if isinstance(value, list | tuple) else [value]
     if any(isinstance(text, str) and "\0" in text for text in texts):
@@ -65,7 +65,7 @@ class AddressQuery(BaseModel):
     @classmethod
     def require_no_nul(cls, value: object) -> object:
         """Refuse what PostgreSQL would refuse, too late for a download that has begun."""
-        return refuse_nul_character(value)
+        return value_without_nul_or_raise(value)
 
     def query_fields(self, **changes: Any) -> list[tuple[str, Any]]:
         """Return the fields that differ from their defaults, after some changes; those of several values repeatedly."""

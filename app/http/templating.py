@@ -89,12 +89,12 @@ def template_globals_of_language(language: str) -> dict[str, Any]:
         "translate_text": partial(translate, language),
         "decimal": partial(format_localized_number, language=language),
         "money": partial(format_money, language=language),
-        "script_words": partial(translations_for_scripts_as_json, language),
+        "script_words": partial(script_translations_json_or_empty, language),
     }
 
 
 @cache
-def translations_for_scripts_as_json(language: str, design: str | None) -> str:
+def script_translations_json_or_empty(language: str, design: str | None) -> str:
     """Return the translations for the scripts of a design's page, as JSON that is safe in HTML; empty if none."""
     head_templates = [f"designs/{design}_head.html", "designs/plain_head.html"]
     script_tag = DESIGN_SCRIPT_PATTERN.search(english_environment.select_template(head_templates).render())

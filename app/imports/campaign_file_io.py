@@ -47,7 +47,7 @@ async def create_draft_from_campaign_file(
         campaign = await lifecycle.create_draft_campaign_or_refuse(
             connection, sent.parsed_file.content.settings, now=now
         )
-        if named_reader := items_file_name_with_reader_or_none(sent, max_mb):
+        if named_reader := items_name_and_reader_or_none(sent, max_mb):
             file_name, read_items = named_reader
             items_of_file = sent.parsed_file.content.items or ItemsOfFile.model_construct()
             mapping = column_mapping_of_file(items_of_file)
@@ -62,9 +62,7 @@ async def create_draft_from_campaign_file(
     return campaign
 
 
-def items_file_name_with_reader_or_none(
-    sent: SentCampaign, max_mb: int
-) -> tuple[str, Callable[[], UploadedTable]] | None:
+def items_name_and_reader_or_none(sent: SentCampaign, max_mb: int) -> tuple[str, Callable[[], UploadedTable]] | None:
     """Return the name of the file with the items and a function that reads them; None for a campaign without items."""
     items_of_file, table = sent.parsed_file.content.items or ItemsOfFile.model_construct(), sent.table
     if table is not None:

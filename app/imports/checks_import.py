@@ -13,7 +13,7 @@ from app.quality.check_expectations import (
     CriterionDesigns,
     criterion_designs,
     expectation_cells,
-    expectation_column_names,
+    expected_and_tolerance_column_names,
     names_of_all_expectation_columns,
     parse_expectations_or_refuse,
 )
@@ -62,7 +62,7 @@ def parse_check_of_row(
     Raises `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`,
     `expected_misplaced`), with the line.
     """
-    names = [*names_of_all_expectation_columns(designs), *expectation_column_names("")]
+    names = [*names_of_all_expectation_columns(designs), *expected_and_tolerance_column_names("")]
     cells = {name: format_cell(row.values.get(name)) for name in names}
     try:
         expected = expected_answers_json_or_refuse(kind, cells, designs)
@@ -78,7 +78,7 @@ def expected_answers_json_or_refuse(kind: str, cells: Mapping[str, str], designs
     return json.dumps(parse_expectations_or_refuse(designs, cells), ensure_ascii=False)
 
 
-def check_counts_text(check_count: int, gold_count: int | None) -> str:
+def text_of_gold_and_attention_item_counts(check_count: int, gold_count: int | None) -> str:
     """Return a number of checks by their kinds; `gold_count` is None if it is unknown."""
     if gold_count is None:
         return pluralize(check_count, "gold or attention item")

@@ -45,9 +45,9 @@ class IdLines:
     def add_stored_ids(self, ids: Iterable[str]) -> None:
         """Add ids that the campaign has."""
         for external_id in ids:
-            self.add_or_return_first_line(external_id, LINE_OF_STORED_ID)
+            self.add_id_or_return_its_first_line(external_id, LINE_OF_STORED_ID)
 
-    def add_or_return_first_line(self, external_id: str, line: int) -> int | None:
+    def add_id_or_return_its_first_line(self, external_id: str, line: int) -> int | None:
         """Return the line of an id that was added before; if there is none, add it with this line and return None."""
         id_hash = nonzero_hash_of_id(external_id)
         slot = self.find_slot(id_hash)

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.background.health import log_background_failure
 from app.database.exclusive_work import hold_work_during_block_if_free
-from app.imports.responses_import import continue_interrupted_response_import, response_import_work
+from app.imports.responses_import import continue_interrupted_response_import_or_none, response_import_work_name
 from app.imports.unfinished_imports import list_campaign_ids_with_unfinished_import
 from app.record.campaign import load_campaign
 
@@ -41,9 +41,9 @@ class InterruptedImports:
 
     async def continue_import_if_interrupted(self, campaign_id: int) -> None:
         """Continue the import into a campaign, unless it is under way."""
-        async with hold_work_during_block_if_free(self.database, response_import_work(campaign_id)) as claim:
+        async with hold_work_during_block_if_free(self.database, response_import_work_name(campaign_id)) as claim:
             if claim is None:
                 return
             async with self.database.connect() as connection:
                 campaign = await load_campaign(connection, campaign_id)
-            await continue_interrupted_response_import(self.database, campaign, claim, self.request_scan)
+            await continue_interrupted_response_import_or_none(self.database, campaign, claim, self.request_scan)

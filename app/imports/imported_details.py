@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.annotation.platforms.answer_details import ANSWER_DETAIL_COLUMNS
-from app.designs.answer import Answer, Playback, Touch, touch_playback_json_or_none
+from app.designs.answer import Answer, Playback, Touch, telemetry_of_answers_json_or_none
 from app.designs.remarks import WHOLE_HIT, Remark
 from app.imports.imported_hits import ImportedHit
 
@@ -30,7 +30,7 @@ def count_comments_and_flags(hit: ImportedHit) -> int:
 def telemetry_json_or_none(hit: ImportedHit) -> str | None:
     """Return the telemetry of a HIT's response, as JSON; None if nothing is known."""
     return (
-        touch_playback_json_or_none(
+        telemetry_of_answers_json_or_none(
             [telemetry_of_criterion(hit, number) for number in range(len(hit.answer_details))], hit.scored_items
         )
         if hit.answer_details

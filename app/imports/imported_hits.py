@@ -101,7 +101,7 @@ FIND_ITEM_NUMBERS = text("""
 """)
 
 
-def batches_for_lookup(values: Sequence[T]) -> Iterator[Sequence[T]]:
+def iterate_batches_for_lookup(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + IDS_PER_LOOKUP] for start in range(0, len(values), IDS_PER_LOOKUP))
 
 
@@ -111,10 +111,10 @@ async def convert_rows_to_hits_or_refuse(
     """Return the rows of a file as HITs; empties `result_rows`.
 
     Raises `Invalid` (`item_unknown`, `item_repeated`) and what `possible_scores_of_hit_or_refuse`,
-    `segment_and_first_equal_item_of_each` and `align_rows_per_criterion_or_refuse` raise.
+    `segment_and_first_equal_items_of_hit` and `align_rows_per_criterion_or_refuse` raise.
     """
     number_by_id: dict[str, int] = {}
-    for ids in batches_for_lookup(await asyncio.to_thread(item_ids_with_unprotected_variants, result_rows)):
+    for ids in iterate_batches_for_lookup(await asyncio.to_thread(item_ids_with_unprotected_variants, result_rows)):
         item_rows = await connection.execute(FIND_ITEM_NUMBERS, {"campaign": campaign.id, "ids": ids})
         number_by_id |= {row.external_id: row.number for row in item_rows}
     await asyncio.to_thread(remove_apostrophes_from_unknown_ids_or_refuse, result_rows, number_by_id)
@@ -216,7 +216,7 @@ def build_hits_from_rows_of_criterion_or_refuse(
     others.
 
     Raises `Invalid` (`item_unknown`) and what `possible_scores_of_hit_or_refuse` and
-    `segment_and_first_equal_item_of_each` raise.
+    `segment_and_first_equal_items_of_hit` raise.
     """
     result_rows.reverse()
     return [
@@ -240,7 +240,7 @@ def build_imported_hit_of_criterion_or_refuse(
     except KeyError as unknown:
         refuse_unknown_item(result_row, unknown.args[0])
     reason_by_unjudged_item = unjudged_reason_or_empty_by_item(result_row, shown_items) if keeps_unjudged else {}
-    segment, shown_as = segments.segment_and_first_equal_item_of_each(result_row, shown_items)
+    segment, shown_as = segments.segment_and_first_equal_items_of_hit(result_row, shown_items)
     return ImportedHit(
         result_row.line,
         result_row.worker_id,

@@ -27,7 +27,7 @@ from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import Conflict, shorten_echo
-from app.imports.imported_hits import ImportedHit, batches_for_lookup
+from app.imports.imported_hits import ImportedHit, iterate_batches_for_lookup
 from app.imports.stored_hit_lines import (
     ASSIGNMENT_COPY_COLUMNS,
     HIT_COPY_COLUMNS,
@@ -141,7 +141,7 @@ async def load_stored_rows_by_answer_key(
     """Return what is stored of the assignments of these HITs."""
     stored_rows_by_key: dict[ImportedAnswerKey, list[Row[Any]]] = {}
     statement = FIND_ANSWERS_BY_ANNOTATOR if platform.shares_assignment_ids else FIND_ANSWERS_BY_ASSIGNMENT
-    for batch in batches_for_lookup(hits):
+    for batch in iterate_batches_for_lookup(hits):
         parameters = {
             "campaign": campaign.id,
             "platform": platform.name,
@@ -314,7 +314,7 @@ def unnumbered_answers_of_hits(
     )
 
 
-async def store_responses_returning_judgment_counts(
+async def store_responses_returning_judgments_by_item(
     connection: AsyncConnection,
     campaign: Campaign,
     answers: ImportedAnswers,

@@ -24,7 +24,7 @@ class ImportedSegments:
     number_by_id: Mapping[str, int]
     outputs: SegmentIndex | None
 
-    def segment_and_first_equal_item_of_each(
+    def segment_and_first_equal_items_of_hit(
         self, result_row: ResultRow, item_numbers: Sequence[int]
     ) -> tuple[int | None, tuple[int, ...] | None]:
         """Return the segment of a HIT, and for each item the first item with the same output.

@@ -146,11 +146,11 @@ async def retire_or_restore_items_counting_changed(
         await connection.execute(SET_SETTLED, parameters | {"numbers": changed_numbers})
         await connection.execute(COUNT_RELEASE, parameters)
         action = "items.retired" if retired_at else "items.restored"
-        await log_change(connection, action, campaign, new_values=item_ids_for_audit_log(item_ids))
+        await log_change(connection, action, campaign, new_values=item_facts_for_audit_log(item_ids))
     return len(changed_numbers)
 
 
-def item_ids_for_audit_log(item_ids: Sequence[str]) -> dict[str, Any]:
+def item_facts_for_audit_log(item_ids: Sequence[str]) -> dict[str, Any]:
     return {"items": len(item_ids), "ids": join_names(item_ids)}
 
 
@@ -168,7 +168,7 @@ async def delete_items_of_draft_and_count(connection: AsyncConnection, slug: str
     for statement in (DELETE_ITEMS, DELETE_CHECKS, *CLOSE_NUMBER_GAPS):
         await connection.execute(statement, parameters)
     await store_whether_campaign_has_checks(connection, campaign.id)
-    await log_change(connection, "items.deleted", campaign, new_values=item_ids_for_audit_log(item_ids))
+    await log_change(connection, "items.deleted", campaign, new_values=item_facts_for_audit_log(item_ids))
     return len(item_ids)
 
 

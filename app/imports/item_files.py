@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from app.errors import Invalid
 from app.imports.columns import ColumnMapping, find_column_ignoring_case_or_none, normalize_column_name_for_comparison
-from app.imports.item_text import COMMON_SHOWN_COLUMN_NAMES, NEVER_SHOWN_COLUMNS, parse_template_paths
+from app.imports.item_text import COMMON_SHOWN_COLUMN_NAMES, NEVER_SHOWN_COLUMNS, parse_template_paths_or_refuse
 from app.uploads import (
     READ_AS_AUTO,
     READ_AS_LINES,
@@ -60,7 +60,11 @@ def read_item_table_of_any_length(
 
 def chosen_column_names_in_lower_case(mapping: ColumnMapping) -> frozenset[str]:
     """Return the names of columns that an uploader chose, and which the file therefore must have."""
-    names = [mapping.shown, mapping.identifier, *(parse_template_paths(mapping.template) if mapping.template else [])]
+    names = [
+        mapping.shown,
+        mapping.identifier,
+        *(parse_template_paths_or_refuse(mapping.template) if mapping.template else []),
+    ]
     return frozenset(normalize_column_name_for_comparison(name) for name in names if name)
 
 

@@ -37,13 +37,13 @@ class RowPath(NamedTuple):
 
     def has_value_in(self, row: Mapping[str, Any]) -> bool:
         """Return whether a row has a value at this path, which may be null."""
-        return self.look_up_value_in(row)[0]
+        return self.is_present_and_value_in(row)[0]
 
-    def value_in(self, row: Mapping[str, Any]) -> Any:
+    def value_or_none_in(self, row: Mapping[str, Any]) -> Any:
         """Return the value at this path; None if a row has none."""
-        return self.look_up_value_in(row)[1]
+        return self.is_present_and_value_in(row)[1]
 
-    def look_up_value_in(self, row: Mapping[str, Any]) -> tuple[bool, Any]:
+    def is_present_and_value_in(self, row: Mapping[str, Any]) -> tuple[bool, Any]:
         """Return whether a row has a value at this path, and the value."""
         value: Any = row
         for step in (self.column, *self.steps):
@@ -73,7 +73,7 @@ class ItemTextMaker:
                 notation: path for notation, path in self.paths_not_found.items() if not path.has_value_in(row)
             }
         texts = {
-            notation: format_value_as_text_chat_or_json(path.value_in(row))
+            notation: format_value_as_text_chat_or_json(path.value_or_none_in(row))
             for notation, path in self.path_by_text.items()
         }
         return "" if all(map(is_blank, texts.values())) else self.join_texts(texts)
@@ -115,7 +115,9 @@ def build_text_maker_of_template(columns: Sequence[str], template: str) -> ItemT
     def fill_template(texts: Mapping[str, str]) -> str:
         return TEMPLATE_TOKEN_PATTERN.sub(lambda token: texts[token[1]] if token[1] else token[0][0], template)
 
-    return ItemTextMaker(row_path_by_notation_or_refuse(columns, parse_template_paths(template)), fill_template)
+    return ItemTextMaker(
+        row_path_by_notation_or_refuse(columns, parse_template_paths_or_refuse(template)), fill_template
+    )
 
 
 def row_path_by_notation_or_refuse(columns: Sequence[str], path_texts: Sequence[str]) -> dict[str, RowPath]:
@@ -126,7 +128,7 @@ def row_path_by_notation_or_refuse(columns: Sequence[str], path_texts: Sequence[
     }
 
 
-def parse_template_paths(template: str) -> list[str]:
+def parse_template_paths_or_refuse(template: str) -> list[str]:
     """Return the columns that a template is made of. Raises `Invalid` (`template_invalid`)."""
     path_texts = []
     for token in TEMPLATE_TOKEN_PATTERN.finditer(template):
@@ -192,8 +194,8 @@ def format_value_as_text_chat_or_json(value: Any) -> str:
     """Return a value as people read it: text unchanged, chat messages one below the other, all else as JSON."""
     if isinstance(value, list) and value and all(map(is_chat_message, value)):
         return "\n\n".join(
-            f"{value_of_first_present_key(message, CHAT_ROLE_KEYS)}: "
-            f"{format_chat_content(value_of_first_present_key(message, CHAT_CONTENT_KEYS))}"
+            f"{value_of_first_present_key_or_none(message, CHAT_ROLE_KEYS)}: "
+            f"{format_chat_content(value_of_first_present_key_or_none(message, CHAT_CONTENT_KEYS))}"
             for message in value
         )
     return format_cell(value)
@@ -203,12 +205,12 @@ def is_chat_message(value: Any) -> bool:
     """Return whether a value is a chat message in the format of language model APIs."""
     return (
         isinstance(value, dict)
-        and isinstance(value_of_first_present_key(value, CHAT_ROLE_KEYS), str)
-        and value_of_first_present_key(value, CHAT_CONTENT_KEYS) is not None
+        and isinstance(value_of_first_present_key_or_none(value, CHAT_ROLE_KEYS), str)
+        and value_of_first_present_key_or_none(value, CHAT_CONTENT_KEYS) is not None
     )
 
 
-def value_of_first_present_key(message: Mapping[str, Any], keys: Sequence[str]) -> Any:
+def value_of_first_present_key_or_none(message: Mapping[str, Any], keys: Sequence[str]) -> Any:
     return next((message[name] for name in keys if name in message), None)
 
 

@@ -29,7 +29,11 @@ from app.designs.content import Content
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, TooLarge, pluralize, shorten_echo
 from app.imports import checks_import, outputs
-from app.imports.checks_import import NewCheck, check_counts_text, iterate_item_rows_appending_checks
+from app.imports.checks_import import (
+    NewCheck,
+    iterate_item_rows_appending_checks,
+    text_of_gold_and_attention_item_counts,
+)
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
@@ -96,7 +100,7 @@ class ItemImportReceipt(BaseModel):
         lines = f" in {pluralize(self.lines, 'line')}" if self.lines else ""
         file_sentence = f" The file has {pluralize(self.rows, 'row')}{lines}{checks}." if self.rows else ""
         if self.checks and not self.imported:
-            return [f"Imported {check_counts_text(self.checks, self.gold)}.", *self.notes]
+            return [f"Imported {text_of_gold_and_attention_item_counts(self.checks, self.gold)}.", *self.notes]
         return [f"Imported {pluralize(self.imported, noun)}.{file_sentence}", *self.notes]
 
     def receipt_facts_for_audit_log(self, *, was_replaced: bool) -> dict[str, Any]:
@@ -180,7 +184,7 @@ class ItemReader:
             raise_upload_refusal_at_line(
                 "id_too_long", row.line, f"the id has more than {MAX_ID_CHARACTERS} characters."
             )
-        first_line = self.id_lines.add_or_return_first_line(external_id, row.line)
+        first_line = self.id_lines.add_id_or_return_its_first_line(external_id, row.line)
         if first_line == LINE_OF_STORED_ID:
             raise_upload_refusal_at_line(
                 "id_taken", row.line, f"the campaign already has “{shorten_echo(external_id)}”."

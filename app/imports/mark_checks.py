@@ -112,9 +112,9 @@ async def turn_draft_items_into_checks_or_refuse(
     campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     refuse_if_hits_cannot_show_checks(campaign)
     for check in checks:
-        if await change_check_if_it_is_one(connection, campaign, check, kind=kind):
+        if await change_check_and_tell_if_it_is_one(connection, campaign, check, kind=kind):
             continue
-        new_check = await turn_item_into_check_and_remove_it(
+        new_check = await make_check_of_item_and_remove_unless_kept(
             connection, campaign, check, kind=kind, keeps_item=keeps_items
         )
         await checks_import.insert_check_items_or_refuse_too_many(connection, campaign, [new_check])
@@ -146,7 +146,7 @@ async def use_known_answers_as_gold_and_return_ids(
     return [check.item_id for check in checks]
 
 
-async def turn_item_into_check_and_remove_it(
+async def make_check_of_item_and_remove_unless_kept(
     connection: AsyncConnection, campaign: Campaign, check: CheckToMark, *, kind: str, keeps_item: bool
 ) -> NewCheck:
     """Return the check that an item becomes, and remove the item unless it is kept. Raises as
@@ -167,7 +167,7 @@ async def turn_item_into_check_and_remove_it(
     return NewCheck(check_id, kind, row.shown, expected_json, json.dumps(fields, ensure_ascii=False))
 
 
-async def change_check_if_it_is_one(
+async def change_check_and_tell_if_it_is_one(
     connection: AsyncConnection, campaign: Campaign, check: CheckToMark, *, kind: str
 ) -> bool:
     """Give a check of a draft this kind, these expected answers, and what else is given; return False if the id is not

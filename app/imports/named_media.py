@@ -76,7 +76,7 @@ class NamedMedia:
                 stored_files.total_bytes,
                 self.zip_path_by_respelled_name,
             )
-            content_type_by_name = content_type_by_name | await media_store.store_media_files_and_return_types(
+            content_type_by_name = content_type_by_name | await media_store.store_media_files_and_return_type_by_name(
                 connection, campaign_id, zip_pieces, stored_files.next_number
             )
         missing = {

@@ -120,7 +120,7 @@ class CollectedOutputs:
         self.refuse_different_source_or_reference(
             row.line, segment, numbered_segment.source_and_reference, source_and_reference
         )
-        self.note_output_or_refuse_repeated(row.line, numbered_segment.number, system_number, (system, segment))
+        self.remember_output_or_refuse_repeated(row.line, numbered_segment.number, system_number, (system, segment))
         return NewOutput(numbered_segment.number, system_number, shown_text)
 
     def refuse_different_source_or_reference(
@@ -132,7 +132,7 @@ class CollectedOutputs:
                 message = f"the {column} of the segment “{shorten_echo(segment_name)}” differs from an earlier row."
                 raise_upload_refusal_at_line("source_differs", line, message, column=column)
 
-    def note_output_or_refuse_repeated(
+    def remember_output_or_refuse_repeated(
         self, line: int, segment_number: int, system_number: int, system_and_segment_names: tuple[str, str]
     ) -> None:
         first_line = self.line_by_output.setdefault((segment_number, system_number), line)
@@ -208,11 +208,11 @@ async def import_outputs_of_systems_and_count(
     """
     launched = (await load_campaign_by_slug_or_refuse(connection, slug)).status != "draft"
     campaign = await (
-        lock_unfinished_campaign_for_outputs(connection, slug)
+        lock_and_load_unfinished_campaign_or_refuse(connection, slug)
         if launched
         else lock_draft_emptied_if_replacing_or_refuse(connection, slug, replace=replace)
     )
-    collected = await load_stored_outputs(connection, campaign)
+    collected = await load_stored_systems_segments_and_outputs(connection, campaign)
     old_system_count, old_segment_count = len(collected.number_by_system), len(collected.segment_by_id)
     rows = iterate_rows_up_to_limit(upload.rows, MAX_UPLOAD_ROWS)
     new_outputs = await asyncio.to_thread(lambda: [collected.add_row(row) for row in rows])
@@ -279,7 +279,7 @@ async def lock_draft_emptied_if_replacing_or_refuse(
     return campaign
 
 
-async def lock_unfinished_campaign_for_outputs(connection: AsyncConnection, slug: str) -> Campaign:
+async def lock_and_load_unfinished_campaign_or_refuse(connection: AsyncConnection, slug: str) -> Campaign:
     """Return the launched campaign to which outputs are added; no answer can be stored until the transaction ends."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     if not campaign.segment_count:
@@ -326,7 +326,7 @@ async def store_rows_in_batches_by_copy(
         progress(stored_count)
 
 
-async def load_stored_outputs(connection: AsyncConnection, campaign: Campaign) -> CollectedOutputs:
+async def load_stored_systems_segments_and_outputs(connection: AsyncConnection, campaign: Campaign) -> CollectedOutputs:
     """Return the stored systems, segments and outputs of a campaign."""
     item_columns, segment_columns, output_columns = tables.items.c, content_tables.segments.c, content_tables.outputs.c
     select_systems = (

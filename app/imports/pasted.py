@@ -12,7 +12,7 @@ MIN_TABLE_COLUMNS = 2
 HEADER_CELL = re.compile(r"[\w .:/()%#-]{1,40}")
 
 
-def pasted_text_as_named_file(pasted_text: str, read_as: str = READ_AS_AUTO) -> tuple[str, bytes]:
+def file_name_and_bytes_of_pasted_text(pasted_text: str, read_as: str = READ_AS_AUTO) -> tuple[str, bytes]:
     """Return the name that a pasted text would have as a file, and its content; an unknown `read_as` means auto."""
     is_table = read_as == READ_AS_TABLE or looks_like_table_or_json(pasted_text)
     if read_as == READ_AS_LINES or not is_table:

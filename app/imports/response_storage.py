@@ -14,22 +14,22 @@ from app.background.collection_pause import pause_garbage_collection
 from app.background.progress_stream import ReportRowCount
 from app.database import tables
 from app.database.audit_log import log_change
-from app.database.campaign import finish_campaign_if_complete_and_tell
+from app.database.campaign import finish_campaign_and_tell_if_complete
 from app.database.exclusive_work import WorkClaim
-from app.database.statistics import analyze_tables_with_many_new_rows, report_changed_rows_at_commit
+from app.database.statistics import analyze_tables_with_many_new_rows, flush_table_statistics_at_commit
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.imports.imported_hits import ImportedHit
 from app.imports.imported_hits_store import (
     ARE_ANNOTATORS_AT_WORK,
     store_closed_hits_and_return_new_ones,
-    store_responses_returning_judgment_counts,
+    store_responses_returning_judgments_by_item,
 )
 from app.imports.response_receipt import ResponseImportReceipt
 from app.imports.stored_hit_lines import StoredImportedHit
 from app.imports.unfinished_imports import AnswerFile, delete_unfinished_import, store_unfinished_import
 from app.privacy.erasures import reopen_erasures_since
-from app.record.bulk_update import lock_and_load_posteriors_by_criterion, take_shared_lock_to_store_answers
+from app.record.bulk_update import lock_and_load_posteriors_of_each_criterion, take_shared_lock_to_store_answers
 
 MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 50_000
 MAX_GROWTH, MAX_QUIET_GROWTH = 2, 8  # of the next transaction; in a quiet campaign it is no harm if it takes longer
@@ -60,7 +60,7 @@ class ResponseStorage:
     answer_file: AnswerFile
     has_begun: bool = False
 
-    async def store_all_hits_updating_receipt(
+    async def store_all_hits_and_finish_if_complete(
         self, hits: list[ImportedHit], receipt: ResponseImportReceipt, progress: ReportRowCount
     ) -> None:
         """Store the HITs, finish the campaign if it is complete, and count in the receipt what was stored."""
@@ -78,7 +78,7 @@ class ResponseStorage:
             await analyze_tables_with_many_new_rows(connection, TABLES_OF_ANSWERS, added_count=0)
         now = self.answer_file.started_at
         async with self.engine.begin() as connection:
-            receipt.finished = await finish_campaign_if_complete_and_tell(connection, self.campaign.id, now=now)
+            receipt.finished = await finish_campaign_and_tell_if_complete(connection, self.campaign.id, now=now)
         receipt.items, receipt.known = len(judgments_by_item), receipt.known - stored_count
         receipt.over_wanted = await asyncio.to_thread(
             count_items_over_wanted_judgments, self.campaign, judgments_by_item
@@ -102,12 +102,16 @@ class ResponseStorage:
             async with self.engine.begin() as connection:
                 await self.claim.hold_until_transaction_ends_or_raise(connection)
                 if is_first:
-                    await self.note_begin_of_import(connection, hit_count=hit_count, is_stored_at_once=not hits)
+                    await self.log_import_and_store_file_unless_at_once(
+                        connection, hit_count=hit_count, is_stored_at_once=not hits
+                    )
                 with pause_garbage_collection():  # a batch makes many objects, and frees them at its end
-                    stored_hits, counts, held_seconds = await self.store_batch(connection, batch)
+                    stored_hits, counts, held_seconds = await self.store_batch_and_return_hits_counts_seconds(
+                        connection, batch
+                    )
                 if not hits and (self.has_begun or not is_first):
                     await delete_unfinished_import(connection, self.campaign.id)
-                await report_changed_rows_at_commit(connection)
+                await flush_table_statistics_at_commit(connection)
                 has_annotators = await connection.scalar(ARE_ANNOTATORS_AT_WORK, {"campaign": self.campaign.id})
             is_first = False
             yield [stored.imported for stored in stored_hits], counts
@@ -123,7 +127,7 @@ class ResponseStorage:
             if has_annotators:
                 await asyncio.sleep(held_seconds)
 
-    async def note_begin_of_import(
+    async def log_import_and_store_file_unless_at_once(
         self, connection: AsyncConnection, *, hit_count: int, is_stored_at_once: bool
     ) -> None:
         """Log the import, and store its file unless its HITs are stored in this transaction."""
@@ -146,7 +150,7 @@ class ResponseStorage:
                 status="draft",
             )
 
-    async def store_batch(
+    async def store_batch_and_return_hits_counts_seconds(
         self, connection: AsyncConnection, batch: list[ImportedHit]
     ) -> tuple[list[StoredImportedHit], dict[int, int], float]:
         """Store some HITs; return those that are new, the judgments of their items, and how long annotators waited."""
@@ -156,10 +160,12 @@ class ResponseStorage:
         stored_hits, answers = await store_closed_hits_and_return_new_ones(
             connection, campaign, self.platform, batch, now=now
         )
-        locked_posteriors = await lock_and_load_posteriors_by_criterion(connection, campaign, answers.by_criterion[0])
+        locked_posteriors = await lock_and_load_posteriors_of_each_criterion(
+            connection, campaign, answers.by_criterion[0]
+        )
         start_time = time.monotonic()  # excludes the wait for locks, which is no reason to store fewer
         counts = (
-            await store_responses_returning_judgment_counts(connection, campaign, answers, locked_posteriors)
+            await store_responses_returning_judgments_by_item(connection, campaign, answers, locked_posteriors)
             if answers.lines
             else {}
         )

@@ -84,18 +84,18 @@ async def import_responses_of_file_and_return_receipt(
         engine, slug, file, name, now=now, max_mb=max_mb, options=options
     )
     answer_file = await pack_answer_file(file, name, options, now=now)
-    async with hold_work_during_block(engine, response_import_work(campaign.id)) as claim:
-        finished = await continue_interrupted_response_import(engine, campaign, claim, request_scan, progress)
+    async with hold_work_during_block(engine, response_import_work_name(campaign.id)) as claim:
+        finished = await continue_interrupted_response_import_or_none(engine, campaign, claim, request_scan, progress)
         if finished is not None and finished.answer_file.has_same_answers(answer_file):
             return finished.receipt
-        checked = await check_answers_or_refuse(engine, campaign, read_file)
+        checked = await load_new_checked_answers_or_refuse(engine, campaign, read_file)
         storage = ResponseStorage(engine, campaign, read_file.platform, claim, answer_file)
-        await storage.store_all_hits_updating_receipt(checked.new_hits, checked.receipt, progress)
+        await storage.store_all_hits_and_finish_if_complete(checked.new_hits, checked.receipt, progress)
     request_scan(campaign.id)
     return checked.receipt
 
 
-def response_import_work(campaign_id: int) -> str:
+def response_import_work_name(campaign_id: int) -> str:
     """Return the name of the work that one import into a campaign does at a time."""
     return f"import of answers, campaign {campaign_id}"
 
@@ -160,7 +160,7 @@ class CheckedAnswers:
     receipt: ResponseImportReceipt
 
 
-async def check_answers_or_refuse(
+async def load_new_checked_answers_or_refuse(
     engine: AsyncEngine, campaign: Campaign, read_file: ReadAnswerFile, *, refuse_changed: bool = True
 ) -> CheckedAnswers:
     """Return the HITs of a file that are not stored yet, and a receipt with what is known so far.
@@ -196,7 +196,7 @@ async def check_answers_or_refuse(
     return CheckedAnswers(first_rows, first_item_ids, new_hits, receipt)
 
 
-async def continue_interrupted_response_import(
+async def continue_interrupted_response_import_or_none(
     engine: AsyncEngine,
     campaign: Campaign,
     claim: WorkClaim,
@@ -227,9 +227,9 @@ async def continue_interrupted_response_import(
                 options=answer_file.options,
             )
         )
-        checked = await check_answers_or_refuse(engine, campaign, read_file, refuse_changed=False)
+        checked = await load_new_checked_answers_or_refuse(engine, campaign, read_file, refuse_changed=False)
         storage = ResponseStorage(engine, campaign, read_file.platform, claim, answer_file, has_begun=True)
-        await storage.store_all_hits_updating_receipt(checked.new_hits, checked.receipt, progress)
+        await storage.store_all_hits_and_finish_if_complete(checked.new_hits, checked.receipt, progress)
     except RECURRENT_ERRORS as problem:
         reason, cause = (problem.message, None) if isinstance(problem, Refusal) else (UNEXPECTED_END_TEXT, problem)
         log.warning("the import of answers into “%s” ends: %s", campaign.name, reason, exc_info=cause)

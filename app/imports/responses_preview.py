@@ -17,8 +17,8 @@ from app.imports.responses_import import (
     MAX_VALUES_PREVIEWED,
     CheckedAnswers,
     ReadAnswerFile,
-    check_answers_or_refuse,
     load_campaign_and_read_answer_file_or_refuse,
+    load_new_checked_answers_or_refuse,
 )
 
 
@@ -58,7 +58,7 @@ async def preview_responses_of_file_or_refuse(
     campaign, read_file = await load_campaign_and_read_answer_file_or_refuse(
         engine, slug, file, name, now=now, max_mb=max_mb, options=options
     )
-    checked = await check_answers_or_refuse(engine, campaign, read_file)
+    checked = await load_new_checked_answers_or_refuse(engine, campaign, read_file)
     task_count = len(checked.new_hits)
     checked.receipt.known -= task_count
     _, *sentences = response_receipt_sentences(checked.receipt)  # the first one tells what was imported

@@ -174,7 +174,7 @@ async def store_output_returning_former_and_version(
     key |= {"same_as": output.same_as}
     new_values = key | {
         "shown": new_text,
-        "digest": await digest_of_files_in_output_or_none(connection, campaign, new_text),
+        "digest": await load_digest_of_files_in_output_or_none(connection, campaign, new_text),
     }
     if await connection.scalar(HAS_EQUAL_OUTPUT, new_values):
         message = "Another system has this output for the segment, so it cannot become this text. Nothing was changed."
@@ -199,7 +199,7 @@ async def load_output_row_or_refuse(
     return output
 
 
-async def digest_of_files_in_output_or_none(
+async def load_digest_of_files_in_output_or_none(
     connection: AsyncConnection, campaign: Campaign, output_text: str
 ) -> str | None:
     """Return the digest of what an output shows; None if it names no files."""

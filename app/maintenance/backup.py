@@ -12,11 +12,11 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import open_snapshot
-from app.database.migrate import schema_revision_on_connection_or_none
+from app.database.migrate import load_schema_revision_on_connection_or_none
 from app.database.session import create_engine_without_limits
 from app.errors import StartupProblem
-from app.maintenance.manifest import Manifest, count_rows_by_campaign, hash_of_file, manifest_path_of_dump
-from app.maintenance.postgres_programs import find_postgres_program, run_postgres_program
+from app.maintenance.manifest import Manifest, hash_of_file, load_row_counts_of_campaigns, manifest_path_of_dump
+from app.maintenance.postgres_programs import find_postgres_program_or_raise, run_postgres_program
 
 DUMP_NAME = re.compile(r"easel-\d{8}-\d{6}\.dump")
 LOCK_SECONDS = 10  # a dump that waits for a table that is being changed gives up after this time
@@ -45,16 +45,16 @@ async def write_dump_and_manifest_to_folder(database_url: str, folder: Path, *, 
     try:
         create_private_file(partial_dump)
         async with open_snapshot(engine) as connection:
-            server_version = await major_version_of_server(connection)
+            server_version = await load_major_version_of_server(connection)
             snapshot = await connection.scalar(text("SELECT pg_export_snapshot()"))
-            revision = await schema_revision_on_connection_or_none(connection)
+            revision = await load_schema_revision_on_connection_or_none(connection)
             if revision is None:
                 raise StartupProblem(
                     "The database has no tables of Easel: there is nothing to back up.", code="no_schema"
                 )
-            campaigns = await count_rows_by_campaign(connection)
+            campaigns = await load_row_counts_of_campaigns(connection)
             await run_postgres_program(
-                find_postgres_program("pg_dump", server_version),
+                find_postgres_program_or_raise("pg_dump", server_version),
                 database_url,
                 "--format=custom",
                 "--no-owner",
@@ -86,7 +86,7 @@ async def write_dump_and_manifest_to_folder(database_url: str, folder: Path, *, 
     return Backup(dump, manifest)
 
 
-async def major_version_of_server(connection: AsyncConnection) -> int:
+async def load_major_version_of_server(connection: AsyncConnection) -> int:
     number = await connection.scalar(text("SELECT current_setting('server_version_num')::int"))
     return int(number or 0) // 10_000
 

@@ -16,7 +16,11 @@ import app.database.sharing_tables
 import app.database.tables
 import app.database.visit_tables  # noqa: F401  (parts of the metadata)
 from app.database.bulk import open_snapshot
-from app.database.migrate import newest_schema_revision, require_newest_schema, schema_revision_on_connection_or_none
+from app.database.migrate import (
+    load_schema_revision_on_connection_or_none,
+    newest_schema_revision,
+    require_newest_schema,
+)
 from app.database.schema import metadata
 from app.errors import StartupProblem, join_names, pluralize
 from app.maintenance.finding import InstallationFinding, Severity
@@ -198,7 +202,7 @@ def finding_about_clock(database_time: datetime, machine_time: datetime) -> Inst
 
 async def load_finding_about_schema(connection: AsyncConnection) -> InstallationFinding:
     try:
-        require_newest_schema(await schema_revision_on_connection_or_none(connection))
+        require_newest_schema(await load_schema_revision_on_connection_or_none(connection))
     except StartupProblem as problem:
         return InstallationFinding("schema", Severity.FAULT, str(problem), "Run `easel migrate` after a backup.")
     return InstallationFinding("schema", Severity.OK, f"The schema is at {newest_schema_revision()}.")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from app.database.embedded import is_cluster_in_data_directory
-from app.database.server_database import database_url_in_any_state
+from app.database.server_database import open_database_in_any_state_and_yield_url
 from app.database.session import DATABASE_ERRORS, create_engine_without_limits
 from app.errors import Refusal, StartupProblem
 from app.maintenance.database_checks import list_findings_about_database
@@ -35,7 +35,7 @@ def list_findings_about_installation(clock: Callable[[], datetime]) -> list[Inst
             ),
         ]
     try:
-        with database_url_in_any_state(settings) as url:
+        with open_database_in_any_state_and_yield_url(settings) as url:
             findings.append(InstallationFinding("database", Severity.OK, "The database answers."))
             findings += asyncio.run(list_findings_about_database_at_url(url, settings, clock))
     except StartupProblem as problem:

@@ -61,7 +61,7 @@ class Manifest(BaseModel):
     campaigns: list[CampaignCounts]
 
 
-async def count_rows_by_campaign(connection: AsyncConnection) -> list[CampaignCounts]:
+async def load_row_counts_of_campaigns(connection: AsyncConnection) -> list[CampaignCounts]:
     rows = await connection.execute(COUNT_ROWS_BY_CAMPAIGN)
     return [CampaignCounts.model_validate(row) for row in rows.mappings()]
 

@@ -13,12 +13,12 @@ from app.errors import StartupProblem
 from app.text.postgres_address import parse_postgres_address
 
 
-def find_postgres_program(name: str, server_major_version: int) -> Path:
+def find_postgres_program_or_raise(name: str, server_major_version: int) -> Path:
     """Return the path of a program such as `pg_dump` that can work with a server of this major version.
 
     A program works with servers of its own version and of older ones. Raises StartupProblem if none is new enough.
     """
-    versions = {path: major_version_of_program(path) for path in iterate_program_paths(name)}
+    versions = {path: major_version_of_program_or_zero(path) for path in iterate_program_paths(name)}
     for path, version in versions.items():
         if version >= server_major_version:
             return path
@@ -40,7 +40,7 @@ def iterate_program_paths(name: str) -> Iterator[Path]:
             yield folder / name
 
 
-def major_version_of_program(path: Path) -> int:
+def major_version_of_program_or_zero(path: Path) -> int:
     """Return the major version that the program prints; 0 if it does not run."""
     try:
         printed = subprocess.run([path, "--version"], check=True, capture_output=True, text=True).stdout

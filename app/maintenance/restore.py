@@ -10,9 +10,9 @@ from app.database.bulk import open_snapshot
 from app.database.migrate import require_upgradable_schema
 from app.database.session import create_engine_without_limits
 from app.errors import StartupProblem
-from app.maintenance.backup import major_version_of_server
-from app.maintenance.manifest import Manifest, count_rows_by_campaign, read_manifest_of_dump
-from app.maintenance.postgres_programs import find_postgres_program, run_postgres_program
+from app.maintenance.backup import load_major_version_of_server
+from app.maintenance.manifest import Manifest, load_row_counts_of_campaigns, read_manifest_of_dump
+from app.maintenance.postgres_programs import find_postgres_program_or_raise, run_postgres_program
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.replay import Verification, verify_by_replay_or_refuse
 from app.text.postgres_address import parse_postgres_address
@@ -34,7 +34,7 @@ async def load_dump_into_empty_database(database_url: str, dump: Path) -> Manife
     engine = create_engine_without_limits(database_url)
     async with engine.connect() as connection:
         tables = await connection.scalar(COUNT_TABLES)
-        server_version = await major_version_of_server(connection)
+        server_version = await load_major_version_of_server(connection)
     if tables:
         raise StartupProblem(
             "The database is not empty, and a backup is restored only into an empty one. Create a new database, or set "
@@ -42,7 +42,7 @@ async def load_dump_into_empty_database(database_url: str, dump: Path) -> Manife
             code="database_not_empty",
         )
     await run_postgres_program(
-        find_postgres_program("pg_restore", max(server_version, manifest.postgresql_version)),
+        find_postgres_program_or_raise("pg_restore", max(server_version, manifest.postgresql_version)),
         database_url,
         "--no-owner",
         "--no-privileges",
@@ -60,7 +60,7 @@ async def load_dump_into_empty_database(database_url: str, dump: Path) -> Manife
 async def list_differences_from_manifest(engine: AsyncEngine, manifest: Manifest) -> list[str]:
     """Return a sentence for each campaign whose rows are not as many as the manifest says."""
     async with engine.connect() as connection:
-        restored = {counts.slug: counts for counts in await count_rows_by_campaign(connection)}
+        restored = {counts.slug: counts for counts in await load_row_counts_of_campaigns(connection)}
     return [
         f"{expected.slug}: the backup has {expected.model_dump(exclude={'slug'})}, the database "
         f"{restored[expected.slug].model_dump(exclude={'slug'}) if expected.slug in restored else 'no such campaign'}."

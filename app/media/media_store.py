@@ -101,7 +101,7 @@ async def has_media_files(connection: AsyncConnection, campaign_id: int) -> bool
     return bool(await connection.scalar(EXISTS_MEDIA, {"campaign": campaign_id}))
 
 
-async def store_media_files_and_return_types(
+async def store_media_files_and_return_type_by_name(
     connection: AsyncConnection, campaign_id: int, unpacked_pieces: Iterator[UnpackedPiece], first_number: int
 ) -> dict[str, str]:
     """Store files, numbered from `first_number`, and return their content types by name.

@@ -20,7 +20,7 @@ from app.accounts.roles import (
     SEE_SERVER,
     SEE_SETTINGS,
 )
-from app.campaigns.form import FormField, build_form_sections, fields_and_choices_of_design
+from app.campaigns.form import FormField, build_form_sections, fields_of_design_with_its_choices
 from app.campaigns.form_sections import STEP_TITLES
 from app.designs.campaign import Campaign
 from app.help.documentation import HELP_PATH
@@ -104,15 +104,15 @@ def find_setting_entries(campaign: Campaign, words: str) -> list[PaletteEntry]:
             step_title,
             f"/admin/campaigns/{campaign.slug}/settings?{urlencode({'setting': field.name})}",
         )
-        for step_title, fields in fields_by_step_title()
-        for field in fields_and_choices_of_design(fields, campaign.design_name)
+        for step_title, fields in step_titles_with_fields()
+        for field in fields_of_design_with_its_choices(fields, campaign.design_name)
         if has_all_words(field.title, words)
     ]
     return entries[:MAX_ENTRIES_PER_GROUP]
 
 
 @cache
-def fields_by_step_title() -> Sequence[tuple[str, Sequence[FormField]]]:
+def step_titles_with_fields() -> Sequence[tuple[str, Sequence[FormField]]]:
     """Return the titles of the steps with the fields of each, without those about single criteria."""
     return [
         (STEP_TITLES[section.step], [field for field in section.all_fields if not field.criterion_title])
@@ -140,6 +140,6 @@ def has_all_words(title: str, words: str) -> bool:
     return all(word in folded for word in words.casefold().split())
 
 
-def palette_entries_by_group(entries: Iterable[PaletteEntry]) -> list[tuple[str, list[PaletteEntry]]]:
+def group_names_with_palette_entries(entries: Iterable[PaletteEntry]) -> list[tuple[str, list[PaletteEntry]]]:
     """Return the entries by their group, in their order."""
     return [(group, list(rows)) for group, rows in groupby(entries, key=lambda entry: entry.group)]

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 
 from app.accounts.guards import CurrentAccess, researcher_router
 from app.http.dependencies import Transaction, is_json_wanted, render_page
-from app.palette.entries import PaletteQuery, find_palette_entries, palette_entries_by_group
+from app.palette.entries import PaletteQuery, find_palette_entries, group_names_with_palette_entries
 
 router = researcher_router("/admin")
 
@@ -21,5 +21,5 @@ async def search_page_or_json_response(
     entries = await find_palette_entries(connection, access, query)
     if is_json_wanted(request):
         return JSONResponse({"entries": [asdict(entry) for entry in entries]}, headers={"Vary": "Accept"})
-    context = {"query": query, "palette_groups": palette_entries_by_group(entries)}
+    context = {"query": query, "palette_groups": group_names_with_palette_entries(entries)}
     return render_page(request, "admin/search.html", context, headers={"Vary": "Accept"})

@@ -21,9 +21,9 @@ from app.payments.review import SUBMISSION_IS_APPROVABLE
 from app.payments.rewards import (
     AMOUNT_IS_CURRENT,
     RewardCall,
-    settle_reward_of_call,
-    settle_rewards_by_status,
     store_outcome_of_failed_approval,
+    store_reward_state_after_call,
+    update_rewards_to_submission_statuses,
 )
 from app.payments.sending import MAX_UNREADABLE_SUBMISSIONS, Clock
 
@@ -83,11 +83,11 @@ async def approve_submissions_and_add_problems(context: ApprovalContext, problem
     """
     refusals_by_study: Counter[str] = Counter()
     unclear = 0
-    for submission, study in await list_approvable_submissions(context):
+    for submission, study in await list_approvable_submissions_with_studies(context):
         if refusals_by_study[study] >= MAX_REFUSALS_PER_STUDY:
             continue
         call = RewardCall(context.account.campaign_id, secrets.token_hex(8))
-        if not await begin_approval_if_still_possible(context, call, submission):
+        if not await begin_approval_and_tell_if_possible(context, call, submission):
             continue
         try:
             await context.service.approve_submission(submission)
@@ -105,7 +105,7 @@ async def approve_submissions_and_add_problems(context: ApprovalContext, problem
             await store_outcome_of_submission(context, call, submission, "approved", reward_state="sent")
 
 
-async def list_approvable_submissions(context: ApprovalContext) -> list[tuple[str, str]]:
+async def list_approvable_submissions_with_studies(context: ApprovalContext) -> list[tuple[str, str]]:
     """Return the submissions that may be approved without a person, and their studies."""
     async with context.database.begin() as connection:
         parameters = {"campaign": context.account.campaign_id}
@@ -113,7 +113,7 @@ async def list_approvable_submissions(context: ApprovalContext) -> list[tuple[st
         return [(row.external_id, row.study) for row in rows if row.study not in context.studies_left_to_people]
 
 
-async def begin_approval_if_still_possible(context: ApprovalContext, call: RewardCall, submission: str) -> bool:
+async def begin_approval_and_tell_if_possible(context: ApprovalContext, call: RewardCall, submission: str) -> bool:
     """Commit that the reward is being sent, and return True, if the submission may still be approved without a person.
 
     The account is locked, as by a person who decides about the submission, so that one of the two sees the other.
@@ -170,9 +170,9 @@ async def store_outcome_of_submission(
     }
     async with context.database.begin() as connection:
         await connection.execute(LOCK_ACCOUNT, {"campaign": call.campaign_id})
-        await settle_reward_of_call(connection, call, reward_state, problem=problem, now=now)
+        await store_reward_state_after_call(connection, call, reward_state, problem=problem, now=now)
         await connection.execute(STORE_STATUS_OF_SUBMISSION, parameters)
-        await settle_rewards_by_status(connection, call.campaign_id, now=now)
+        await update_rewards_to_submission_statuses(connection, call.campaign_id, now=now)
 
 
 async def load_submission_status_or_none(context: ApprovalContext, submission: str) -> SubmissionStatus | None:

@@ -25,7 +25,7 @@ class BonusLine:
     reason: str
 
 
-def parse_bonus_list(text: str) -> list[BonusLine]:
+def parse_bonus_list_or_refuse(text: str) -> list[BonusLine]:
     """Return the bonuses of a list with lines of id, amount and reason; a first line of titles is skipped.
 
     Raises:

@@ -95,7 +95,7 @@ def service_platform_name() -> str:
     return next(name for name, platform in PLATFORMS.items() if platform.service)
 
 
-def service_of_account(account: Row[Any]) -> ServiceOfPlatform:
+def platform_service_of_account(account: Row[Any]) -> ServiceOfPlatform:
     service = PLATFORMS[account.platform].service
     assert service is not None  # noqa: S101  (accounts are stored for such platforms only)
     return service
@@ -116,7 +116,7 @@ def study_id_of_bonus(account: Row[Any], arrival: Mapping[str, str]) -> str:
     Links can be typed by anyone. Where nobody entered a study, payments are made by hand, and the link's is taken.
     """
     known_studies = study_ids_of_account(account)
-    named_study = service_of_account(account).study_of_arrival(arrival)
+    named_study = platform_service_of_account(account).study_of_arrival(arrival)
     return named_study if named_study in known_studies or not known_studies else known_studies[0]
 
 
@@ -141,16 +141,16 @@ class ServiceConnector:
     cipher: TokenCipher
     connect: Callable[[ServiceOfPlatform, str], PlatformService] | None = None  # instead of the platform's own
 
-    def connect_account(self, account: Row[Any]) -> PlatformService:
+    def service_with_token_of_account(self, account: Row[Any]) -> PlatformService:
         """Return the service of an account. Raises `CallRefused` if its token cannot be read."""
         token = self._token_of_account_or_none(account)
         if token is None:
             raise CallRefused(
                 "The token cannot be read: the server's secret key or environment changed. Enter it again."
             )
-        return self.connect_token(service_of_account(account), token)
+        return self.service_with_token(platform_service_of_account(account), token)
 
-    def connect_token(self, platform_service: ServiceOfPlatform, token: str) -> PlatformService:
+    def service_with_token(self, platform_service: ServiceOfPlatform, token: str) -> PlatformService:
         if self.connect is not None:
             return self.connect(platform_service, token)
         return platform_service.connect(self.settings, token)
@@ -184,7 +184,7 @@ async def find_account_by_hook_key_or_refuse(connection: AsyncConnection, platfo
     return account
 
 
-async def check_connection_or_refuse_and_tell_if_workspace_checked(
+async def check_settings_and_tell_if_workspace_checked(
     connector: ServiceConnector, chosen: ConnectionSettings, campaign: Campaign, stored: Row[Any] | None
 ) -> bool:
     """Check what was entered, and the token and its workspace with the service. This makes calls, so no transaction is
@@ -216,10 +216,10 @@ async def check_connection_or_refuse_and_tell_if_workspace_checked(
         if token is not None:
             platform_service = PLATFORMS[service_platform_name()].service
             assert platform_service is not None  # noqa: S101  (it was found by it)
-            service = connector.connect_token(platform_service, token)
+            service = connector.service_with_token(platform_service, token)
             await service.require_accepted_token()
         elif stored is not None and is_connected and stored.workspace != chosen.workspace:
-            service = connector.connect_account(stored)
+            service = connector.service_with_token_of_account(stored)
         else:
             return False
         balance = await service.load_balance(chosen.workspace)
@@ -280,7 +280,7 @@ def refuse_payments_on_cluster(database: AsyncEngine) -> None:
         )
 
 
-async def check_and_store_connection_or_refuse(
+async def check_and_store_payment_settings_or_refuse(
     database: AsyncEngine, connector: ServiceConnector, campaign: Campaign, chosen: ConnectionSettings, *, now: datetime
 ) -> None:
     """Check and store how a campaign pays, and log it without the token.
@@ -288,14 +288,14 @@ async def check_and_store_connection_or_refuse(
     Raises:
         Conflict: `currency_fixed`: the campaign's currency changed since its first payment; `connection_changed`;
             `payments_on_cluster`.
-        Invalid: See `check_connection_or_refuse_and_tell_if_workspace_checked`.
+        Invalid: See `check_settings_and_tell_if_workspace_checked`.
         BadGateway: `service_unavailable`.
 
     """
     refuse_payments_on_cluster(database)
     async with database.begin() as connection:
         stored = await load_account_or_none(connection, campaign.id)
-    is_checked = await check_connection_or_refuse_and_tell_if_workspace_checked(connector, chosen, campaign, stored)
+    is_checked = await check_settings_and_tell_if_workspace_checked(connector, chosen, campaign, stored)
     has_new_token = bool(chosen.token or chosen.token_variable)
     parameters = {
         "campaign": campaign.id,

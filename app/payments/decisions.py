@@ -26,17 +26,17 @@ from app.payments.connections import (
     ServiceConnector,
     has_token,
     load_account_or_refuse,
-    service_of_account,
+    platform_service_of_account,
 )
 from app.payments.ledger import LOCK_ACCOUNT, load_ledger_totals, over_budget_error
 from app.payments.rewards import (
     RewardCall,
     find_other_campaign_with_reward_or_none,
-    mark_reward_as_sending,
+    mark_reward_as_sending_and_tell_if_marked,
     reserve_rewards_and_count_those_beyond_budget,
-    settle_reward_of_call,
-    settle_rewards_by_status,
     store_outcome_of_failed_approval,
+    store_reward_state_after_call,
+    update_rewards_to_submission_statuses,
 )
 from app.payments.sending import TIME_FOR_CALL_THAT_PAYS, Clock
 
@@ -95,7 +95,7 @@ class SubmissionDecision:
     message: str = ""
 
 
-async def decide_on_submission(
+async def carry_out_submission_decision_or_refuse(
     database: AsyncEngine,
     connector: ServiceConnector,
     campaign: Campaign,
@@ -135,7 +135,7 @@ async def decide_on_submission(
             await connection.execute(STORE_PENDING_DECISION, {**key, "since": begun_at})
     about = submission.name or "an unknown person"
     try:
-        await call_service_about_submission(connector.connect_account(account), decided)
+        await call_service_about_submission(connector.service_with_token_of_account(account), decided)
     except ServiceFailure as failure:
         async with database.begin() as connection:
             if isinstance(failure, CallOutcomeUnknown):
@@ -154,9 +154,9 @@ async def decide_on_submission(
     async with database.begin() as connection:
         await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
         if decided.decision == "approve":
-            await settle_reward_of_call(connection, call, "sent", now=now)
+            await store_reward_state_after_call(connection, call, "sent", now=now)
         await connection.execute(STORE_DECISION, {**key, "decision": decided.decision, "now": now})
-        await settle_rewards_by_status(connection, campaign.id, now=now)
+        await update_rewards_to_submission_statuses(connection, campaign.id, now=now)
         after = {"category": decided.category} if decided.decision == "reject" else None
         await log_change(connection, ACTION_BY_DECISION[decided.decision], campaign, about=about, new_values=after)
 
@@ -185,7 +185,7 @@ def refuse_decision_on_submission_unless_possible(
             code="submission_decided",
         )
     if decided.decision == "reject":
-        refuse_incomplete_rejection(service_of_account(account), decided.category, decided.message)
+        refuse_incomplete_rejection(platform_service_of_account(account), decided.category, decided.message)
     if decided.decision == "request_return":
         refuse_unusable_return_reason(decided.message)
 
@@ -239,7 +239,7 @@ async def begin_approval_or_refuse(
             "the platform’s own page. Nothing was changed.",
             code="reward_elsewhere",
         )
-    if not await mark_reward_as_sending(connection, call, submission.external_id, now=now):
+    if not await mark_reward_as_sending_and_tell_if_marked(connection, call, submission.external_id, now=now):
         raise Conflict(APPROVAL_IS_UNDER_WAY, code="submission_decided")
 
 

@@ -19,7 +19,7 @@ from app.errors import Conflict, Invalid, NotFound, pluralize, shorten_echo
 from app.payments.bonus_list import BonusLine, refuse_too_many_bonuses
 from app.payments.connections import MAKE_ACCOUNT_DUE, has_token, load_account_or_refuse, study_id_of_bonus
 from app.payments.money import money_text
-from app.payments.recipients import find_submissions_of_recipients_or_refuse, list_completed_people
+from app.payments.recipients import find_submissions_of_recipients_or_refuse, list_last_submissions_of_completed_people
 
 TIME_UNTIL_DECISION = timedelta(minutes=30)  # a payment is made minutes after the call
 TIME_UNTIL_DECISION_WITHOUT_LOOK = timedelta(hours=24)  # if the service does not show the submission until then
@@ -174,7 +174,7 @@ async def add_bonus_for_everyone_and_count_new(
     key = f"{request_key} {hash_content([amount, reason])}"
     if await is_request_stored_or_refuse_other_content(connection, campaign, key):
         return 0
-    people = await list_completed_people(connection, campaign, account)
+    people = await list_last_submissions_of_completed_people(connection, campaign, account)
     if not people:
         raise Conflict("Nobody has finished yet. Nothing was stored.", code="nobody_finished")
     refuse_too_many_bonuses(len(people))

@@ -17,8 +17,8 @@ from app.errors import Conflict
 from app.payments.connections import ServiceConnector
 from app.payments.service_calls import (
     call_service_or_refuse,
-    connect_account_or_refuse,
     load_account_with_token_or_refuse,
+    service_with_token_of_account_or_refuse,
 )
 
 NOTICES = "your subscriptions"
@@ -54,7 +54,7 @@ def notice_address(base_url: str, account: Row[Any]) -> str:
     return f"{base_url}{PLATFORMS[account.platform].entry_path('hook')}/{account.hook_key}"
 
 
-async def subscribe_to_notices(
+async def subscribe_to_notices_or_refuse(
     database: AsyncEngine, connector: ServiceConnector, campaign: Campaign, base_url: str
 ) -> None:
     """Let the platform send a signed notice whenever a submission changes.
@@ -75,7 +75,7 @@ async def subscribe_to_notices(
             code="address_not_https",
         )
     address = notice_address(base_url, account)
-    service = connect_account_or_refuse(connector, account)
+    service = service_with_token_of_account_or_refuse(connector, account)
     secret = await call_service_or_refuse(
         lambda: service.load_or_create_notice_secret(account.workspace), about=NOTICES
     )
@@ -84,7 +84,7 @@ async def subscribe_to_notices(
         await connection.execute(STORE_NOTICE_SECRET, parameters)
     await call_service_or_refuse(lambda: end_earlier_subscriptions(service, account, address), about=NOTICES)
     subscription = await call_service_or_refuse(
-        lambda: service.subscribe_to_submissions(account.workspace, address), about=NOTICES
+        lambda: service.subscribe_to_submissions_and_return_id(account.workspace, address), about=NOTICES
     )
     async with database.begin() as connection:
         stored = {"campaign": campaign.id, "subscription": subscription}
@@ -131,7 +131,7 @@ async def end_earlier_subscriptions(service: PlatformService, account: Row[Any],
             await service.end_subscription(subscription.id)
 
 
-async def end_notices(database: AsyncEngine, connector: ServiceConnector, campaign: Campaign) -> None:
+async def end_notices_or_refuse(database: AsyncEngine, connector: ServiceConnector, campaign: Campaign) -> None:
     """Let the platform send no more notices, and forget the secret of their signatures.
 
     Raises:
@@ -143,7 +143,7 @@ async def end_notices(database: AsyncEngine, connector: ServiceConnector, campai
         account = await load_account_with_token_or_refuse(connection, campaign)
     if not account.hook_subscription:
         raise Conflict("There is no subscription to notices. Nothing was changed.", code="not_subscribed")
-    service = connect_account_or_refuse(connector, account)
+    service = service_with_token_of_account_or_refuse(connector, account)
     await call_service_or_refuse(
         lambda: end_subscription_unless_it_is_gone(service, account.hook_subscription), about=NOTICES
     )
@@ -162,7 +162,7 @@ async def end_subscription_unless_it_is_gone(service: PlatformService, subscript
             raise
 
 
-async def list_subscriptions_of_workspace(
+async def list_workspace_subscriptions_and_own_id(
     database: AsyncEngine, connector: ServiceConnector, campaign: Campaign
 ) -> tuple[list[Subscription], str]:
     """Return the subscriptions of the campaign's workspace, and the id of the campaign's own; empty if it has none.
@@ -174,12 +174,14 @@ async def list_subscriptions_of_workspace(
     """
     async with database.begin() as connection:
         account = await load_account_with_token_or_refuse(connection, campaign)
-    service = connect_account_or_refuse(connector, account)
+    service = service_with_token_of_account_or_refuse(connector, account)
     found = await call_service_or_refuse(lambda: service.list_subscriptions(account.workspace), about=NOTICES)
     return found, account.hook_subscription
 
 
-async def store_whether_notices_come(database: AsyncEngine, service: PlatformService, account: Row[Any]) -> None:
+async def check_subscription_and_store_problem(
+    database: AsyncEngine, service: PlatformService, account: Row[Any]
+) -> None:
     """Store a problem if the service disabled or lost the campaign's subscription. What it does not tell stays."""
     if not account.hook_subscription:
         return

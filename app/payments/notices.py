@@ -7,7 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.errors import Forbidden
-from app.payments.connections import ServiceConnector, find_account_by_hook_key_or_refuse, service_of_account
+from app.payments.connections import ServiceConnector, find_account_by_hook_key_or_refuse, platform_service_of_account
 
 MIN_TIME_BETWEEN_TURNS = timedelta(seconds=30)
 TIME_NOTICES_ARE_KEPT = timedelta(days=7)  # the service repeats one for two days
@@ -46,7 +46,7 @@ async def make_campaign_due_by_notice_or_refuse(
     """
     account = await find_account_by_hook_key_or_refuse(connection, platform_name, hook_key)
     secret = connector.hook_secret_or_none(account)
-    notice = service_of_account(account).read_notice(secret, headers, body) if secret else None
+    notice = platform_service_of_account(account).read_notice(secret, headers, body) if secret else None
     if notice is None:
         raise Forbidden("The signature of this notice is not valid.", code="signature_wrong")
     parameters = {"campaign": account.campaign_id, "event": notice.event_id[:200], "now": now}

@@ -13,8 +13,8 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.platforms.service import CallRefused, PlatformService, ServiceFailure
-from app.payments.connections import ServiceConnector, service_of_account
-from app.payments.notice_subscription import store_whether_notices_come
+from app.payments.connections import ServiceConnector, platform_service_of_account
+from app.payments.notice_subscription import check_subscription_and_store_problem
 from app.payments.reading_back import read_back_unclear_payments
 from app.payments.reconciliation import (
     forget_strangers_and_tell_if_identifiers_were_erased,
@@ -59,7 +59,7 @@ class Turn:
 
 
 class PaymentWork:
-    """Works on all campaigns that are due; call `work_on_due_campaigns` repeatedly."""
+    """Works on all campaigns that are due; call `pay_and_reconcile_due_campaigns` repeatedly."""
 
     def __init__(self, database: AsyncEngine, connector: ServiceConnector, clock: Clock) -> None:
         self.database = database
@@ -68,10 +68,10 @@ class PaymentWork:
         # Campaigns whose submissions could not be read, such as for too many calls: they come first in the next turn.
         self.reconciles_first: set[int] = set()
 
-    async def work_on_due_campaigns(self) -> None:
+    async def pay_and_reconcile_due_campaigns(self) -> None:
         """Work on each campaign that is due now, one after the other."""
         while account := await self.take_due_account_or_none():
-            await self.work_on_account(account)
+            await self.pay_and_reconcile_account(account)
 
     async def take_due_account_or_none(self) -> Row[Any] | None:
         now = await self.clock()
@@ -79,7 +79,7 @@ class PaymentWork:
             parameters = {"now": now, "next": now + TIME_BETWEEN_TURNS, "held_until": now + MAX_TIME_OF_TURN}
             return (await connection.execute(TAKE_DUE_ACCOUNT, parameters)).one_or_none()
 
-    async def work_on_account(self, account: Row[Any]) -> None:
+    async def pay_and_reconcile_account(self, account: Row[Any]) -> None:
         """Work on one campaign, store the problems if the service fails, and let the campaign go."""
         turn = Turn()
         try:
@@ -106,7 +106,7 @@ class PaymentWork:
         """
         await settle_interrupted_payments(self.database, account.campaign_id, now=await self.clock())
         await forget_strangers_and_tell_if_identifiers_were_erased(self.database, account.campaign_id)
-        service = self.connector.connect_account(account)
+        service = self.connector.service_with_token_of_account(account)
         steps = [self.read_back_unclear_payments_of_account, self.send, self.reconcile_submissions_of_account]
         if account.campaign_id in self.reconciles_first:
             steps = [self.reconcile_submissions_of_account, self.read_back_unclear_payments_of_account, self.send]
@@ -115,13 +115,13 @@ class PaymentWork:
                 try:
                     await step(session, account, turn)
                 except ServiceFailure as failure:
-                    self.note_failure_or_raise_if_account_wide(
+                    self.remember_failure_or_raise_if_account_wide(
                         account, failure, turn, is_turn_cut_short=session.is_cut_short
                     )
                 if session.is_cut_short:
                     turn.goes_on_after = timedelta(0)
 
-    def note_failure_or_raise_if_account_wide(
+    def remember_failure_or_raise_if_account_wide(
         self, account: Row[Any], failure: ServiceFailure, turn: Turn, *, is_turn_cut_short: bool
     ) -> None:
         if is_turn_cut_short:
@@ -149,7 +149,7 @@ class PaymentWork:
                 campaign_id=account.campaign_id,
                 workspace=f"{account.platform} {account.workspace}",
                 through=account.send_through,
-                max_bonuses=service_of_account(account).max_bonuses_per_call,
+                max_bonuses=platform_service_of_account(account).max_bonuses_per_call,
             )
         )
 
@@ -164,4 +164,4 @@ class PaymentWork:
             submission_hash=self.connector.cipher.submission_hash,
         )
         self.reconciles_first.discard(account.campaign_id)
-        await store_whether_notices_come(self.database, service, account)
+        await check_subscription_and_store_problem(self.database, service, account)

@@ -59,9 +59,9 @@ async def read_back_unclear_payments(
         except CallRefused as refused:
             if refused.status == 401:
                 raise
-            await store_that_nothing_was_shown(database, campaign_id, submission, SUBMISSION_IS_NOT_SHOWN)
+            await store_that_service_showed_no_bonuses(database, campaign_id, submission, SUBMISSION_IS_NOT_SHOWN)
         except CallOutcomeUnknown:
-            await store_that_nothing_was_shown(database, campaign_id, submission, BONUSES_ARE_NOT_SHOWN)
+            await store_that_service_showed_no_bonuses(database, campaign_id, submission, BONUSES_ARE_NOT_SHOWN)
             unreadable += 1
             if unreadable >= MAX_UNREADABLE_SUBMISSIONS:
                 raise
@@ -69,7 +69,9 @@ async def read_back_unclear_payments(
             await settle_unclear_payments_by_bonuses_seen(database, campaign_id, submission, amounts, now=now)
 
 
-async def store_that_nothing_was_shown(database: AsyncEngine, campaign_id: int, submission: str, problem: str) -> None:
+async def store_that_service_showed_no_bonuses(
+    database: AsyncEngine, campaign_id: int, submission: str, problem: str
+) -> None:
     async with database.begin() as connection:
         parameters = {"campaign": campaign_id, "submission": submission, "problem": problem}
         await connection.execute(STORE_THAT_NOTHING_WAS_SHOWN, parameters)

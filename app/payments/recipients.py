@@ -88,7 +88,7 @@ def refuse_unpayable_recipient(row: Row[Any] | None, beginning: str, number: int
         raise Invalid(f"{beginning}, whose ids were erased. Nothing was stored.", code="recipient_erased", bonus=number)
 
 
-async def list_completed_people(
+async def list_last_submissions_of_completed_people(
     connection: AsyncConnection, campaign: Campaign, account: Row[Any]
 ) -> Sequence[Row[Any]]:
     """Return the last submission of each annotator from the platform who finished and is neither held nor excluded."""

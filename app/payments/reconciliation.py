@@ -21,11 +21,11 @@ from app.annotation.platforms.service import (
     Submission,
 )
 from app.database import payment_tables, tables
-from app.database.statistics import analyze_tables_with_many_new_rows, report_changed_rows_at_commit
+from app.database.statistics import analyze_tables_with_many_new_rows, flush_table_statistics_at_commit
 from app.payments.approving import ApprovalContext, approve_submissions_and_add_problems
 from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, STUDY_IS_READ, study_ids_of_account
 from app.payments.review import list_studies_also_read_by_other_campaigns
-from app.payments.rewards import book_rewards, reward_of_submission
+from app.payments.rewards import book_rewards_and_return_problems, reward_of_submission_or_none
 from app.payments.sending import Clock
 from app.privacy.erasure_list import load_person_hashes, person_hash
 
@@ -116,7 +116,7 @@ async def reconcile_submissions_and_add_problems(
         now = await clock()  # before the call: a change after it is seen the next time
         try:
             submissions = [submission async for submission in service.iterate_submissions(study)]
-            study_reward = (await service.load_study(study)).reward if submissions else None
+            study_reward = (await service.load_study_state(study)).reward if submissions else None
             currency = await load_study_currency_or_empty(service, study) if submissions else ""
         except ServiceFailure as failure:
             if is_about_whole_account(failure):
@@ -143,7 +143,7 @@ async def reconcile_submissions_and_add_problems(
         "both. Remove it from one of them."
         for study in shared
     ]
-    problems += await book_rewards(database, account.campaign_id, now=await clock())
+    problems += await book_rewards_and_return_problems(database, account.campaign_id, now=await clock())
     if account.approves:
         await approve_submissions_and_add_problems(ApprovalContext(database, service, account, clock, shared), problems)
 
@@ -214,14 +214,14 @@ async def store_and_prune_submissions_of_study(
                 "ids": [submission.id for submission in part],
                 "people": [submission.participant for submission in part],
                 "statuses": [submission.status for submission in part],
-                "rewards": [reward_of_submission(submission, study_reward) for submission in part],
+                "rewards": [reward_of_submission_or_none(submission, study_reward) for submission in part],
                 "hashes": [submission_hash(account.platform, submission.id) for submission in part],
             }
             await connection.execute(STORE_SUBMISSIONS, parameters)
         absent = key | {"ids": [submission.id for submission in kept]}
         await connection.execute(DELETE_ABSENT_SUBMISSIONS, absent)
         await connection.execute(SET_STATUS_OF_ABSENT_SUBMISSIONS_WITH_NOTE, absent)
-        await report_changed_rows_at_commit(connection)
+        await flush_table_statistics_at_commit(connection)
 
 
 async def lock_and_return_link_key_or_none_if_study_unread(

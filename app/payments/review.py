@@ -16,10 +16,10 @@ from app.payments.connections import (
     ServiceConnector,
     load_account_or_refuse,
     parse_study_ids_or_refuse,
-    service_of_account,
+    platform_service_of_account,
     study_ids_of_account,
 )
-from app.payments.rewards import settle_rewards_by_status
+from app.payments.rewards import update_rewards_to_submission_statuses
 
 MAX_HOOK_SECRET_CHARACTERS = 500
 SUBMISSIONS_SHOWN = 500
@@ -166,7 +166,7 @@ async def store_review_settings_or_refuse(
     await connection.execute(STORE_REVIEW_SETTINGS, parameters)
     if study is not None:
         await connection.execute(DELETE_SUBMISSIONS_OF_OTHER_STUDIES, {"campaign": campaign.id, "studies": studies})
-        await settle_rewards_by_status(connection, campaign.id, now=now)
+        await update_rewards_to_submission_statuses(connection, campaign.id, now=now)
     await log_change(
         connection,
         "payments.reviewing",
@@ -220,5 +220,8 @@ async def list_unread_studies(connection: AsyncConnection, account: Row[Any]) ->
     """Return studies that links of arrivals name, but no person entered, for a person to judge."""
     parameters = {"campaign": account.campaign_id, "platform": account.platform}
     arrivals = (await connection.execute(LIST_ARRIVALS, parameters)).scalars()
-    named = {*map(service_of_account(account).study_of_arrival, arrivals)} - {"", *study_ids_of_account(account)}
+    named = {*map(platform_service_of_account(account).study_of_arrival, arrivals)} - {
+        "",
+        *study_ids_of_account(account),
+    }
     return sorted(study for study in named if ID_PATTERN.fullmatch(study))[:UNREAD_STUDIES_SHOWN]

@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.service import CallOutcomeUnknown, ServiceFailure, Submission
 from app.database.audit_log import CURRENT_ACTOR
-from app.database.statistics import report_changed_rows_at_commit
+from app.database.statistics import flush_table_statistics_at_commit
 from app.errors import pluralize
 from app.payments.connections import CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, STUDY_IS_READ
 from app.payments.ledger import COUNTS_AGAINST_BUDGET, LOCK_ACCOUNT, STATES_WITHIN_BUDGET
@@ -259,7 +259,7 @@ class RewardCall:
     state_before: str = "prepared"
 
 
-def reward_of_submission(submission: Submission, study_reward: int | None) -> int | None:
+def reward_of_submission_or_none(submission: Submission, study_reward: int | None) -> int | None:
     """Return what the approval of a submission pays or paid, in hundredths; None if the service does not say.
 
     A submission that was paid in part has a reward of its own, which is less than the study's. A reward above the
@@ -273,7 +273,7 @@ def reward_of_submission(submission: Submission, study_reward: int | None) -> in
     return None if is_paid_in_part and own == study_reward else own
 
 
-async def book_rewards(database: AsyncEngine, campaign_id: int, *, now: datetime) -> list[str]:
+async def book_rewards_and_return_problems(database: AsyncEngine, campaign_id: int, *, now: datetime) -> list[str]:
     """Settle, reserve and book the rewards of all submissions as they were read.
 
     Returns:
@@ -283,13 +283,13 @@ async def book_rewards(database: AsyncEngine, campaign_id: int, *, now: datetime
     async with database.begin() as connection:
         await connection.execute(LOCK_ACCOUNT, {"campaign": campaign_id})
         await connection.execute(LOCK_ANNOTATORS_OF_SUBMISSIONS, {"campaign": campaign_id})
-        await settle_rewards_by_status(connection, campaign_id, now=now)
+        await update_rewards_to_submission_statuses(connection, campaign_id, now=now)
         parameters = {"campaign": campaign_id, "by": CURRENT_ACTOR.get().name, "now": now}
         await connection.execute(BOOK_REWARDS_PAID_ELSEWHERE, parameters)
         beyond_budget = await reserve_rewards_and_count_those_beyond_budget(connection, campaign_id, now=now)
         unknown = (await connection.execute(COUNT_WAITING_SUBMISSIONS_WITHOUT_REWARD, parameters)).scalar_one()
         await connection.execute(CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, {"campaign": campaign_id, "now": now})
-        await report_changed_rows_at_commit(connection)
+        await flush_table_statistics_at_commit(connection)
     problems = []
     if beyond_budget:
         problems.append(
@@ -304,7 +304,9 @@ async def book_rewards(database: AsyncEngine, campaign_id: int, *, now: datetime
     return problems
 
 
-async def settle_rewards_by_status(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> None:
+async def update_rewards_to_submission_statuses(
+    connection: AsyncConnection, campaign_id: int, *, now: datetime
+) -> None:
     """Settle rewards by the stored status of their submissions, and cancel those of submissions that are gone.
 
     Its caller holds the account, since several rewards are locked.
@@ -349,7 +351,7 @@ async def find_other_campaign_with_reward_or_none(
     return (await connection.execute(FIND_OTHER_CAMPAIGN_WITH_REWARD, parameters)).scalar_one_or_none()
 
 
-async def mark_reward_as_sending(
+async def mark_reward_as_sending_and_tell_if_marked(
     connection: AsyncConnection, call: RewardCall, submission: str, *, now: datetime
 ) -> bool:
     """Mark the reward of a submission as being sent, if it is prepared or unclear. Return whether it was."""
@@ -364,10 +366,10 @@ async def store_outcome_of_failed_approval(
     state = "unknown" if isinstance(failure, CallOutcomeUnknown) else call.state_before
     async with database.begin() as connection:
         await connection.execute(LOCK_ACCOUNT, {"campaign": call.campaign_id})
-        await settle_reward_of_call(connection, call, state, problem=failure.message, now=now)
+        await store_reward_state_after_call(connection, call, state, problem=failure.message, now=now)
 
 
-async def settle_reward_of_call(
+async def store_reward_state_after_call(
     connection: AsyncConnection, call: RewardCall, state: str, *, problem: str = "", now: datetime
 ) -> None:
     """Store what became of the reward of a call: no prepared one if the token was removed during the call.

@@ -195,7 +195,7 @@ async def send_one_batch_and_tell_whether_to_stop(
     """Send payments of one study, and add those that have to wait to `waiting_ids`. Return whether to stop: another
     call is under way, or this one failed.
     """
-    earlier = await load_earlier_payments_by_payment_id(context, payments, waiting_ids)
+    earlier = await load_earlier_payments_and_note_waiting_ids(context, payments, waiting_ids)
     if not earlier:
         return False  # all of them failed for good or wait, so that others are found next
     parts = [earlier]
@@ -242,7 +242,7 @@ async def register_and_pay_batch_or_none(
         bonuses = [Bonus(row.submission, row.amount) for row in sending]
         bulk_id = await context.service.register_bonuses_and_return_bulk_id(study, bonuses)
     except ServiceFailure as failure:
-        return outcome_of_refused_bonuses(failure, len(sending))
+        return outcome_of_failed_registration(failure, len(sending))
     stored_at = await context.clock()
     if not await store_bulk_id_and_tell_if_payable(context, batch_id, bulk_id, len(sending), now=stored_at):
         return None
@@ -256,7 +256,7 @@ async def register_and_pay_batch_or_none(
     return BatchOutcome("sent", lets_others_go_on=True)
 
 
-def outcome_of_refused_bonuses(failure: ServiceFailure, count: int) -> BatchOutcome:
+def outcome_of_failed_registration(failure: ServiceFailure, count: int) -> BatchOutcome:
     """Return what becomes of payments whose registration failed, which pays nothing."""
     if not isinstance(failure, CallRefused) or failure.status == 401:
         return BatchOutcome("prepared", failure.message)
@@ -274,7 +274,7 @@ class EarlierPayments(NamedTuple):
     others: int
 
 
-async def load_earlier_payments_by_payment_id(
+async def load_earlier_payments_and_note_waiting_ids(
     context: SendingContext, payments: Sequence[Row[Any]], waiting_ids: set[int]
 ) -> dict[int, EarlierPayments]:
     """Return the earlier payments of the same amount to the same submission, by payment.

@@ -25,10 +25,10 @@ async def load_account_with_token_or_refuse(connection: AsyncConnection, campaig
     return account
 
 
-def connect_account_or_refuse(connector: ServiceConnector, account: Row[Any]) -> PlatformService:
+def service_with_token_of_account_or_refuse(connector: ServiceConnector, account: Row[Any]) -> PlatformService:
     """Return the service of an account. Raises `Conflict` (`service_refused`) if its token cannot be read."""
     try:
-        return connector.connect_account(account)
+        return connector.service_with_token_of_account(account)
     except CallRefused as refused:
         raise Conflict(refused.message, code="service_refused") from None
 

@@ -196,7 +196,7 @@ class CampaignForecast:
     @property
     def index_of_last_goal_check_on_curve(self) -> int:
         """The check of the goal at which the curve ends, when nearly all runs have reached it."""
-        checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.share_of_runs_at_goal_by_check
+        checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.share_of_runs_at_goal_at_each_check
         end = next(
             (k for k, chance in enumerate(shares) if chance >= 1 - BAND_PERCENTILES[0] / 200), len(checkpoints) - 1
         )
@@ -230,7 +230,7 @@ class CampaignForecast:
     @property
     def chance_curve_svg_data(self) -> dict[str, Any]:
         """Chance that the goal is reached against judgments, in SVG units, until nearly all runs have reached it."""
-        checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.share_of_runs_at_goal_by_check
+        checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.share_of_runs_at_goal_at_each_check
         end, last = self.index_of_last_goal_check_on_curve, self.judgments_at_end_of_curve
         x, y = LinearScale(self.judgments, last, CURVE_LEFT, CURVE_RIGHT), LinearScale(0, 1, CURVE_BOTTOM, CURVE_TOP)
         step = choose_round_tick_step(last - self.judgments)

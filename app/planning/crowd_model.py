@@ -44,7 +44,7 @@ class EstimatedAnnotators:
     noise: Array
     number: int
 
-    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
+    def draw_scores_of_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
         chosen = [*items]
         return round_to_slider_steps(self.truth[chosen] + self.noise[chosen] * rng.standard_normal(len(chosen)))
 
@@ -120,7 +120,7 @@ class LawReplay:
     annotators: Integers
 
 
-def replay_earlier_judgments_by_law(
+def replay_earlier_judgments_with_law(
     evidence: GoalEvidence, items_per_hit: int, priors: Array | None = None
 ) -> LawReplay:
     """Replay the judgments of the evidence by its law.
@@ -160,7 +160,7 @@ def fit_crowd_or_none(evidence: GoalEvidence, replay: LawReplay) -> FittedCrowd 
     """Estimate the crowd; None where there are too few judgments."""
     judgments, fitted, learned = (
         evidence.judgments,
-        evidence.estimates_by_law_or_none,
+        evidence.law_estimates_or_none,
         replay.beliefs.law_state_besides_posteriors(),
     )
     if (
@@ -207,7 +207,7 @@ def make_source_of_annotators_by_law(
     earlier_crowd = (
         None
         if isinstance(fallback_crowd, Population)
-        else fit_crowd_or_none(fallback_crowd, replay_earlier_judgments_by_law(fallback_crowd, items_per_hit))
+        else fit_crowd_or_none(fallback_crowd, replay_earlier_judgments_with_law(fallback_crowd, items_per_hit))
     )
     if earlier_crowd is None:
         return make_source_of_identical_annotators(tally, fallback_crowd, annotator_count)

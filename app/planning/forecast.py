@@ -24,7 +24,7 @@ from app.designs.campaign import Campaign
 from app.designs.scale import MAX_POINTS
 from app.errors import Conflict, Invalid, pluralize
 from app.goals.estimates import GoalEvidence
-from app.goals.progress import MAX_ITEMS_IN_ORDER, describe_goal, numbers_of_goal_items
+from app.goals.progress import MAX_ITEMS_IN_ORDER, describe_goal, goal_item_numbers
 from app.goals.settings import NO_GOAL, reason_design_has_no_goal_or_empty
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
@@ -116,7 +116,7 @@ async def forecast_cost_of_goal_or_refuse(
         gone_items = (await connection.scalars(LIST_ITEMS_OUT_OF_POOL, pool_parameters)).all()
         priors = await load_forecast_priors(connection, campaign)
         comparisons = await load_past_comparisons(connection, campaign)
-    settings, evidence, items = restrict_campaign_and_evidence_to_goal_items(campaign, evidence, gone_items)
+    settings, evidence, items = campaign_evidence_and_numbers_of_goal_items(campaign, evidence, gone_items)
     sample = min(count_simulated_items(campaign), len(evidence.tally.total))
     total_annotators = chosen_or_likely_total_annotators_or_refuse(settings, evidence.tally, annotators)
     try:
@@ -192,7 +192,7 @@ def even_asking_caution_or_empty(campaign: Campaign, simulated_items: int) -> st
     )
 
 
-def restrict_campaign_and_evidence_to_goal_items(
+def campaign_evidence_and_numbers_of_goal_items(
     campaign: Campaign, evidence: GoalEvidence, gone_items: Sequence[int]
 ) -> tuple[Campaign, GoalEvidence, Integers]:
     """Return settings, evidence and numbers of the items that count for the goal.
@@ -202,7 +202,7 @@ def restrict_campaign_and_evidence_to_goal_items(
     settings = campaign
     in_pool = np.ones(len(evidence.tally.total), bool)
     in_pool[gone_items] = False
-    item_numbers = numbers_of_goal_items(campaign, in_pool)
+    item_numbers = goal_item_numbers(campaign, in_pool)
     if not len(item_numbers):
         raise Conflict(f"“{campaign.name}” has no item left that can be judged.", code="no_items_left")
     if len(item_numbers) < len(in_pool):

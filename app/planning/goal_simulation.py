@@ -33,7 +33,7 @@ from app.planning.crowd_model import (
     fit_crowd_or_none,
     make_source_of_annotators_by_law,
     make_source_of_identical_annotators,
-    replay_earlier_judgments_by_law,
+    replay_earlier_judgments_with_law,
 )
 from app.planning.participation import (
     DEFAULT_ANNOTATORS_IN_TOTAL,
@@ -87,7 +87,7 @@ class GoalForecast:
         return float(middle), float(low), float(high)
 
     @property
-    def share_of_runs_at_goal_by_check(self) -> Array:
+    def share_of_runs_at_goal_at_each_check(self) -> Array:
         """Share of the runs that have reached the goal at each check, (L,)."""
         share: Array = (self.judgments_needed[:, None] <= self.checkpoints).mean(axis=0)
         return share
@@ -234,7 +234,7 @@ def prepare_start_of_forecast(
             seen_items,
         )
     n = campaign.selection_settings.items_per_hit
-    law_replay = replay_earlier_judgments_by_law(evidence, n, priors)
+    law_replay = replay_earlier_judgments_with_law(evidence, n, priors)
     annotator_source = make_source_of_annotators_by_law(
         evidence.tally, fit_crowd_or_none(evidence, law_replay), fallback_crowd, n, participation.annotator_count
     )
@@ -295,7 +295,7 @@ def forecast_goal(
     forecast_start = replace(
         prepare_start_of_forecast(campaign, evidence, fallback_crowd, annotator_count, priors), comparisons=comparisons
     )
-    checkpoints = numbers_of_hits_before_each_goal_check(
+    checkpoints = hit_count_before_each_goal_check(
         -(-len(evidence.tally.total) * MAX_NEW_JUDGMENTS_PER_ITEM // items_per_hit),
         is_costly=forecast_start.evidence.judgments is not None,
     )
@@ -311,7 +311,7 @@ def forecast_goal(
     return GoalForecast(judgments_at_checkpoints, progress_values, needed, ran_out)
 
 
-def numbers_of_hits_before_each_goal_check(max_hits: int, *, is_costly: bool) -> Integers:
+def hit_count_before_each_goal_check(max_hits: int, *, is_costly: bool) -> Integers:
     """Return after how many HITs the goal is checked, (L,), the last time after `max_hits`.
 
     If checks are costly, they get rarer later, when they matter less.
@@ -334,7 +334,7 @@ def simulate_goal_progress_and_exhaustion(
     )
     annotators = forecast_start.annotator_source(rng)
     campaign = forecast_start.make_simulated_campaign_from_start(rng)
-    hits = campaign.iterate_answered_hits(annotators, None if hits_left is None else hits_left.tolist())
+    hits = campaign.iterate_hits_while_answering_them(annotators, None if hits_left is None else hits_left.tolist())
     for hit_count in np.diff(checkpoints, prepend=0).tolist():
         new_hits = list(islice(hits, hit_count))
         if new_hits:

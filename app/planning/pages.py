@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from app.accounts.guards import CurrentAccess, researcher_router
 from app.accounts.roles import CHANGE_CAMPAIGN
-from app.background.progress_stream import ReportingJob, iterate_job_progress_then_result
+from app.background.progress_stream import ReportingJob, iterate_progress_then_outcome
 from app.campaigns import forecast_findings, hints, summaries
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.totals import sentence_on_cost_by_settings_or_empty
@@ -137,7 +137,7 @@ async def stream_forecast_progress_json_lines(
     request: Request, context: dict[str, Any], job: ReportingJob[CampaignForecast]
 ) -> AsyncIterator[str]:
     """Yield JSON lines: {"runs": n} as they are done; at the end {"found": HTML} or {"error": {code, message}}."""
-    async with aclosing(iterate_job_progress_then_result(job)) as reports:
+    async with aclosing(iterate_progress_then_outcome(job)) as reports:
         async for report in reports:
             if isinstance(report, CampaignForecast):
                 page = render_page(request, "admin/_forecast.html", context | {"forecast": report})

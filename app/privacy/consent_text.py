@@ -191,7 +191,12 @@ def consent_warnings(campaign: Campaign, max_days: int | None = None) -> list[st
         if value and value not in consent
     ]
     pay_line = PAY_LINE_PATTERN.search(consent)
-    if facts.pay and pay_line and not states_pay(pay_line[1], campaign) and not BLANK_PATTERN.search(pay_line[1]):
+    if (
+        facts.pay
+        and pay_line
+        and not does_line_state_pay(pay_line[1], campaign)
+        and not BLANK_PATTERN.search(pay_line[1])
+    ):
         warnings.append(
             f"The consent text says “{pay_line[1]}”, but the settings pay {facts.pay}. Write the text from the settings"
             " again."
@@ -199,13 +204,13 @@ def consent_warnings(campaign: Campaign, max_days: int | None = None) -> list[st
     return warnings + retention_contradictions(facts, consent, max_days)
 
 
-def states_pay(line: str, campaign: Campaign) -> bool:
+def does_line_state_pay(line: str, campaign: Campaign) -> bool:
     """Return whether a line names the pay of the settings: their words, or the amount and its currency."""
     words = words_and_numbers_of_text(line)
     if campaign.pay:
-        return is_run_of_words(words_and_numbers_of_text(campaign.pay), words)
+        return contains_run_of_words(words_and_numbers_of_text(campaign.pay), words)
     symbol = words_and_numbers_of_text(get_currency_symbol(campaign.currency, "en"))
-    return campaign.pay_per_hit in words and (campaign.currency in words or is_run_of_words(symbol, words))
+    return campaign.pay_per_hit in words and (campaign.currency in words or contains_run_of_words(symbol, words))
 
 
 def words_and_numbers_of_text(text: str) -> list[str | float]:
@@ -216,7 +221,7 @@ def words_and_numbers_of_text(text: str) -> list[str | float]:
     ]
 
 
-def is_run_of_words(run: Sequence[str | float], words: Sequence[str | float]) -> bool:
+def contains_run_of_words(run: Sequence[str | float], words: Sequence[str | float]) -> bool:
     return any(words[start : start + len(run)] == run for start in range(len(words)))
 
 

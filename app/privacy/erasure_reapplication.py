@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.annotation.platforms.programs import API_PLATFORM
 from app.errors import Conflict, NotFound, StartupProblem
 from app.privacy.erasure_list import SQL_OF_ID_HASH, SQL_OF_PSEUDONYM_HASH, ListedErasure
-from app.privacy.erasure_work import finish_open_erasures
+from app.privacy.erasure_work import finish_erasures_that_are_due
 from app.privacy.erasures import erase_identifiers_and_return_erasure, store_erasure_request_or_refuse
 from app.privacy.invited_people import create_annotator_of_hashed_link_unless_erased
 from app.privacy.listed_people import create_annotator_of_listed_hash_unless_erased
@@ -86,7 +86,7 @@ async def reapply_erasures_and_count_by_state(
                     count_by_state[listed.state] += 1
         except Conflict as refusal:
             log.warning("Receipt %s was not applied to the restored backup: %s", listed.receipt, refusal)
-    await finish_open_erasures(engine, now=now)
+    await finish_erasures_that_are_due(engine, now=now)
     return count_by_state
 
 

@@ -26,7 +26,7 @@ FIND_OPEN_ERASURES = text("""
 """)
 
 
-async def finish_open_erasures(
+async def finish_erasures_that_are_due(
     engine: AsyncEngine, *, now: datetime, campaign_id: int | None = None, receipt_number: str | None = None
 ) -> None:
     """Finish all erasures that are due, of one campaign or of all.
@@ -73,7 +73,7 @@ class ErasureWork:
         Raises what stopped this erasure; the background loop tries the others again.
         """
         task = asyncio.create_task(
-            finish_open_erasures(
+            finish_erasures_that_are_due(
                 self.database, now=now, campaign_id=erasure.campaign_id, receipt_number=erasure.receipt
             )
         )
@@ -84,7 +84,7 @@ class ErasureWork:
 
     async def finish_due_erasures(self) -> None:
         """Finish all erasures that are due."""
-        await finish_open_erasures(self.database, now=await self.clock())
+        await finish_erasures_that_are_due(self.database, now=await self.clock())
 
     async def stop(self) -> None:
         """Cancel the work of this process; the loop of another, or of the next run, continues it."""

@@ -142,10 +142,10 @@ async def load_person_by_name_or_refuse(
         NotFound: `annotator_not_found`.
 
     """
-    number = number_of_name_or_none(name_or_pseudonym, LINK_NAME_PATTERN)
+    number = number_in_name_or_none(name_or_pseudonym, LINK_NAME_PATTERN)
     for row in await find_invited_people(connection, campaign, number=number, limit=1):
         return Person.from_link_row(row)
-    number = number_of_name_or_none(name_or_pseudonym, LISTED_NAME_PATTERN)
+    number = number_in_name_or_none(name_or_pseudonym, LISTED_NAME_PATTERN)
     for row in await find_listed_people(connection, campaign, number=number, limit=1):
         return Person.from_listed_row(row)
     annotator_id = await find_annotator_id_or_refuse(connection, campaign, name_or_pseudonym)
@@ -163,9 +163,9 @@ async def find_or_create_annotator_id_or_refuse(
 
     """
     annotator_id: int | None
-    if number := number_of_name_or_none(name, LINK_NAME_PATTERN):
+    if number := number_in_name_or_none(name, LINK_NAME_PATTERN):
         annotator_id = await find_or_create_annotator_id_of_link_or_none(connection, campaign, number, now=now)
-    elif number := number_of_name_or_none(name, LISTED_NAME_PATTERN):
+    elif number := number_in_name_or_none(name, LISTED_NAME_PATTERN):
         annotator_id = await create_annotator_of_listed_person_or_none(connection, campaign, number, now=now)
     else:
         annotator_id = await find_annotator_id_or_refuse(connection, campaign, name)
@@ -174,7 +174,7 @@ async def find_or_create_annotator_id_or_refuse(
     return annotator_id
 
 
-def number_of_name_or_none(name: str, pattern: re.Pattern[str]) -> int | None:
+def number_in_name_or_none(name: str, pattern: re.Pattern[str]) -> int | None:
     """Return 3 for L3, if the pattern is that of such names; None for another name."""
     return int(name[1:]) if pattern.fullmatch(name) else None
 
@@ -189,11 +189,11 @@ async def list_people_named_by_term(connection: AsyncConnection, campaign: Campa
     }
     rows = await connection.execute(FIND_PEOPLE, parameters)
     people = [Person.from_person_row(row) for row in rows]
-    number = number_of_name_or_none(term.upper(), LINK_NAME_PATTERN)
+    number = number_in_name_or_none(term.upper(), LINK_NAME_PATTERN)
     left = MAX_PEOPLE_FOUND - len(people)
     invited = await find_invited_people(connection, campaign, term=term, number=number, limit=left)
     people += map(Person.from_link_row, invited)
-    number = number_of_name_or_none(term.upper(), LISTED_NAME_PATTERN)
+    number = number_in_name_or_none(term.upper(), LISTED_NAME_PATTERN)
     left = MAX_PEOPLE_FOUND - len(people)
     listed = await find_listed_people(connection, campaign, term=term, number=number, limit=left)
     return [*people, *map(Person.from_listed_row, listed)]

@@ -15,7 +15,7 @@ from app.database.bulk import fetch_array_by_column
 from app.designs.campaign import Campaign
 from app.quality.checks import CheckOutcome, load_check_outcomes
 from app.quality.inputs import load_ids_of_annotators_answering_since
-from app.quality.value_histograms import histogram_bin_count, histogram_bin_of_each_value
+from app.quality.value_histograms import histogram_bin_count_or_zero, histogram_bin_of_each_value
 from app.quality.work_time import MIN_TASKS_FOR_HOURLY_PAY, total_work_seconds
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL, criterion_values_sql
@@ -365,7 +365,10 @@ async def load_bin_counts_of_first_criterion_by_annotator(
         connection, LOAD_ANNOTATOR_VALUES, arguments, seq="i8", annotator="i8", value="f8"
     )
     hit_index = np.unique(given["seq"], return_inverse=True)[1]
-    bin_count, bin_index = histogram_bin_count(design), histogram_bin_of_each_value(design, given["value"], hit_index)
+    bin_count, bin_index = (
+        histogram_bin_count_or_zero(design),
+        histogram_bin_of_each_value(design, given["value"], hit_index),
+    )
     return {
         int(number): np.bincount(bin_index[given["annotator"] == number], minlength=bin_count).tolist()
         for number in np.unique(given["annotator"])

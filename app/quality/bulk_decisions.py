@@ -111,14 +111,14 @@ async def apply_bulk_decision_and_return_outcome(
     states_before: dict[str, str] = {}
     for name, row in rows.items():
         steps = decisions_that_bulk_action_needs(action, row.state, (states_to_restore or {}).get(name))
-        if steps and await apply_decisions_unless_annotator_state_changed(
+        if steps and await apply_decisions_and_tell_if_state_unchanged(
             engine, slug, name, steps, reason=reasons[name], now=now
         ):
             states_before[name] = row.state
     return BulkOutcome(int(campaign.id), states_before, [name for name in rows if name not in states_before])
 
 
-def parse_bulk_action(value: str) -> BulkAction:
+def parse_bulk_action_or_refuse(value: str) -> BulkAction:
     """Return the action. Raises `Invalid` (`decision_unknown`)."""
     if value not in get_args(BulkAction):
         raise Invalid("There is no such decision. Nothing was changed.", code="decision_unknown")
@@ -135,7 +135,7 @@ def decisions_that_bulk_action_needs(
     return DECISIONS_BETWEEN[annotator_state, new_state] if annotator_state in old_states else ()
 
 
-async def apply_decisions_unless_annotator_state_changed(
+async def apply_decisions_and_tell_if_state_unchanged(
     engine: AsyncEngine, slug: str, name: str, decisions: Sequence[str], *, reason: str, now: datetime
 ) -> bool:
     """Apply decisions to an annotator; return False if somebody else has changed their state meanwhile."""

@@ -30,7 +30,7 @@ def criterion_designs(campaign: AskedCampaign) -> CriterionDesigns:
     return tuple((criterion.name, criterion.design) for criterion in campaign.criteria)
 
 
-def expectation_column_names(criterion: str) -> tuple[str, str]:
+def expected_and_tolerance_column_names(criterion: str) -> tuple[str, str]:
     """Return the columns of a table with the expected answers by a criterion, and with their tolerances."""
     return f"{EXPECTED_COLUMN} {criterion}".strip(), f"{TOLERANCE_COLUMN} {criterion}".strip()
 
@@ -47,7 +47,7 @@ def cells_of_expected_choice(
     return {
         item_id: {SET_COLUMN: set_name}
         | {
-            expectation_column_names(name)[0]: places.get(better, {}).get(item_id, "")
+            expected_and_tolerance_column_names(name)[0]: places.get(better, {}).get(item_id, "")
             for name, better in better_by_criterion.items()
         }
         for item_id in item_ids
@@ -56,7 +56,7 @@ def cells_of_expected_choice(
 
 def names_of_all_expectation_columns(designs: CriterionDesigns) -> list[str]:
     """Return all columns with expected answers and tolerances."""
-    return [column for name, _ in designs for column in expectation_column_names(name)]
+    return [column for name, _ in designs for column in expected_and_tolerance_column_names(name)]
 
 
 def parse_expectations_or_refuse(designs: CriterionDesigns, cells: Mapping[str, str]) -> dict[str, Any]:
@@ -68,13 +68,13 @@ def parse_expectations_or_refuse(designs: CriterionDesigns, cells: Mapping[str, 
     """
     refuse_expectations_in_other_columns(designs, cells)
     expected = {name: expected_answer_of_criterion_or_none(name, design, cells) for name, design in designs}
-    missing = [expectation_column_names(name)[0] for name, answer in expected.items() if answer is None]
+    missing = [expected_and_tolerance_column_names(name)[0] for name, answer in expected.items() if answer is None]
     needs_all = designs[0][1].value_kind == "order"
     if len(missing) == len(designs) or (needs_all and missing):
         if len(designs) == 1:
             message = "A check needs its expected answer in the column “expected”."
         else:
-            columns = join_names([expectation_column_names(name)[0] for name, _ in designs])
+            columns = join_names([expected_and_tolerance_column_names(name)[0] for name, _ in designs])
             message = f"A check needs an expected answer in {'each' if needs_all else 'one'} of the columns {columns}."
         raise Invalid(message, code="expected_missing")
     stored = {name: answer.model_dump(exclude_defaults=True) for name, answer in expected.items() if answer}
@@ -98,7 +98,7 @@ def expected_answer_of_criterion_or_none(name: str, design: Design, cells: Mappi
     """Return the expected answer by a criterion. Raises `Invalid`, which names the criterion."""
     try:
         return expected_answer_of_cells_or_none(
-            design, *(cells.get(column, "") for column in expectation_column_names(name))
+            design, *(cells.get(column, "") for column in expected_and_tolerance_column_names(name))
         )
     except Invalid as refusal:
         if not name:
@@ -112,7 +112,7 @@ def stored_expected_answers_by_criterion_name(stored_expectations: Mapping[str, 
     return {name: ExpectedAnswer.model_validate(answer) for name, answer in by_name.items()}
 
 
-def expected_answers_by_criterion(
+def expected_answer_or_none_of_each_criterion(
     designs: CriterionDesigns, stored_expectations: Mapping[str, Any]
 ) -> list[ExpectedAnswer | None]:
     """Return the expected answer by each criterion, None where there is none."""
@@ -125,7 +125,9 @@ def expectation_cells(stored_expectations: Mapping[str, Any]) -> dict[str, str]:
     return {
         column: cell
         for name, answer in stored_expected_answers_by_criterion_name(stored_expectations).items()
-        for column, cell in zip(expectation_column_names(name), answer_and_tolerance_cells(answer), strict=True)
+        for column, cell in zip(
+            expected_and_tolerance_column_names(name), answer_and_tolerance_cells(answer), strict=True
+        )
     }
 
 
@@ -155,7 +157,7 @@ def feedback_of_each_criterion(
         values: The values of each check, by each criterion.
 
     """
-    expected = [expected_answers_by_criterion(designs, one) for one in stored]
+    expected = [expected_answer_or_none_of_each_criterion(designs, one) for one in stored]
     return [
         feedback_on_check_answers(design, [answers[number] for answers in expected], [row[number] for row in values])
         for number, (_, design) in enumerate(designs)

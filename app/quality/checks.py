@@ -214,13 +214,13 @@ def refuse_check_sets_not_fitting_a_hit(rows: Sequence[Any], count: int) -> None
             )
 
 
-async def load_item_by_copy(connection: Driver, campaign_id: int) -> dict[int, int]:
+async def load_copied_item_number_by_check_number(connection: Driver, campaign_id: int) -> dict[int, int]:
     """Return the item that each check copies, by the number of the check; other checks are left out."""
     rows = await fetch_rows(connection, LIST_COPIES_OF_ITEMS, {"campaign": campaign_id}, CopyOfItem)
     return {row.check_number: row.item for row in rows}
 
 
-async def load_numbers_of_checks_shown(connection: Driver, campaign_id: int, annotator_id: int) -> list[int]:
+async def load_shown_check_numbers_of_annotator(connection: Driver, campaign_id: int, annotator_id: int) -> list[int]:
     parameters = {"campaign": campaign_id, "annotator": annotator_id}
     return [*await fetch_first_column(connection, LIST_CHECKS_SHOWN_TO_ANNOTATOR, parameters)]
 

@@ -144,7 +144,7 @@ def feedback_on_item(design: Design, position: int, expected: ExpectedAnswer, va
     if expected.labels:
         met = not unjudged and any(
             abs(value - number) <= largest_accepted_class_distance(expected)
-            for number in numbers_of_expected_classes(design, expected)
+            for number in expected_class_numbers(design, expected)
         )
         return Feedback("class", position, met, unjudged, labels=labels_of_accepted_classes(design, expected))
     low, high = lowest_and_highest_accepted_value(design, expected)
@@ -167,14 +167,14 @@ def largest_accepted_class_distance(expected: ExpectedAnswer) -> float:
     return expected.tolerance or 0.0
 
 
-def numbers_of_expected_classes(design: Design, expected: ExpectedAnswer) -> list[int]:
+def expected_class_numbers(design: Design, expected: ExpectedAnswer) -> list[int]:
     """Return the numbers of the expected classes; labels that the design does not have are skipped."""
     return [number for number, label in enumerate(design.classes) if label in expected.labels]
 
 
 def labels_of_accepted_classes(design: Design, expected: ExpectedAnswer) -> list[str]:
     """Return the labels of all classes that are near enough to an expected one."""
-    class_numbers = numbers_of_expected_classes(design, expected)
+    class_numbers = expected_class_numbers(design, expected)
     return [
         label
         for number, label in enumerate(design.classes)

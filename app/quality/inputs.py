@@ -165,11 +165,11 @@ def build_behaviours_by_annotator(design: Design, inputs: RuleInputs) -> dict[in
 
 def outcomes_without_probably_wrong_checks(outcomes: Sequence[CheckOutcome]) -> list[CheckOutcome]:
     """Return the outcomes without checks that most people fail, which are probably wrong themselves."""
-    wrong_checks = numbers_of_probably_wrong_checks(outcomes)
+    wrong_checks = probably_wrong_check_numbers(outcomes)
     return [outcome for outcome in outcomes if wrong_checks.isdisjoint(outcome.check_numbers)]
 
 
-def numbers_of_probably_wrong_checks(outcomes: Sequence[CheckOutcome]) -> set[int]:
+def probably_wrong_check_numbers(outcomes: Sequence[CheckOutcome]) -> set[int]:
     """Return the numbers of checks failed by more than half of at least `MIN_ANSWERS_TO_DOUBT_CHECK` answers."""
     failed: Counter[int] = Counter()
     shown: Counter[int] = Counter()
@@ -212,11 +212,15 @@ def behaviour_column_by_name(
     peer_scores = ScoredJudgments.from_arrays(
         items, annotator_index, share, int(items.max(initial=-1)) + 1, annotator_count
     )
-    other_judge_counts = np.rint(peer_scores.sum_of_others_on_item_by_judgment(np.ones(len(share)))).astype(np.intp)
+    other_judge_counts = np.rint(peer_scores.sum_of_others_on_item_of_each_judgment(np.ones(len(share)))).astype(
+        np.intp
+    )
     others_share = (
-        class_most_others_chose_by_judgment(peer_scores, len(design.classes))
+        class_of_most_others_for_each_judgment(peer_scores, len(design.classes))
         if design.value_kind == "classes"
-        else divide_or_nan(peer_scores.sum_of_others_on_item_by_judgment(share), other_judge_counts.astype(np.float64))
+        else divide_or_nan(
+            peer_scores.sum_of_others_on_item_of_each_judgment(share), other_judge_counts.astype(np.float64)
+        )
     )
     return {
         "hit": hit,
@@ -227,11 +231,11 @@ def behaviour_column_by_name(
     }
 
 
-def class_most_others_chose_by_judgment(peer_scores: ScoredJudgments, class_count: int) -> Array:
+def class_of_most_others_for_each_judgment(peer_scores: ScoredJudgments, class_count: int) -> Array:
     """Return for each judgment the class that most others chose for its item, (J,); among equals the first."""
     counts = np.column_stack(
         [
-            peer_scores.sum_of_others_on_item_by_judgment((peer_scores.scores == number) * 1.0)
+            peer_scores.sum_of_others_on_item_of_each_judgment((peer_scores.scores == number) * 1.0)
             for number in range(class_count)
         ]
     )

@@ -93,10 +93,10 @@ async def load_judged_items_and_total(
     """
     design, key = campaign.criteria[0].design, {"campaign": campaign.id, "annotator": annotator_id}
     rows = (await connection.execute(LIST_OWN_JUDGMENTS, key | {"limit": MAX_ANSWERS_COMPARED})).all()
-    own = scale_place_of_each_judgment(design, rows)
+    own = scale_places_of_judgments(design, rows)
     items = sorted({judgment.item for judgment in own})
     others: dict[int, list[float]] = defaultdict(list)
-    for other in scale_place_of_each_judgment(
+    for other in scale_places_of_judgments(
         design, (await connection.execute(LIST_OTHERS_JUDGMENTS, key | {"items": items})).all()
     ):
         others[other.item].append(other.place)
@@ -127,7 +127,7 @@ async def load_judged_items_and_total(
     ], len(own)
 
 
-def scale_place_of_each_judgment(design: Design, rows: Sequence[Row[Any]]) -> list[JudgmentPlace]:
+def scale_places_of_judgments(design: Design, rows: Sequence[Row[Any]]) -> list[JudgmentPlace]:
     """Return the place of each judgment; items that could not be judged are left out."""
     if not rows:
         return []

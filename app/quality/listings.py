@@ -12,7 +12,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
 from app.designs.design import Design
-from app.quality.check_expectations import CriterionDesigns, criterion_designs, expected_answers_by_criterion
+from app.quality.check_expectations import (
+    CriterionDesigns,
+    criterion_designs,
+    expected_answer_or_none_of_each_criterion,
+)
 from app.quality.checks import (
     LIST_CHECK_ANSWERS,
     answer_values_of_check_row,
@@ -20,8 +24,8 @@ from app.quality.checks import (
     outcomes_of_checks_in_hit_rows,
 )
 from app.quality.expected_answers import ExpectedAnswer, labels_of_accepted_classes, lowest_and_highest_accepted_value
-from app.quality.inputs import numbers_of_probably_wrong_checks
-from app.quality.value_histograms import histogram_bin_count, value_counts_of_bins
+from app.quality.inputs import probably_wrong_check_numbers
+from app.quality.value_histograms import histogram_bin_count_or_zero, value_counts_of_bins
 
 MAX_FINDINGS_SHOWN = 200
 
@@ -105,7 +109,7 @@ async def load_check_lines_with_outcome_counts(connection: AsyncConnection, camp
     histograms = await load_answer_histograms_by_check(connection, campaign)
     answer_counts = Counter(number for outcome in outcomes for number in outcome.check_numbers)
     failure_counts = Counter(number for outcome in outcomes if not outcome.met for number in outcome.check_numbers)
-    wrong_checks, designs = numbers_of_probably_wrong_checks(outcomes), criterion_designs(campaign)
+    wrong_checks, designs = probably_wrong_check_numbers(outcomes), criterion_designs(campaign)
     return [
         CheckLine(
             row.external_id,
@@ -126,7 +130,7 @@ async def load_answer_histograms_by_check(
     connection: AsyncConnection, campaign: Campaign
 ) -> dict[int, list[CriterionHistogram]]:
     """Return the histograms of the given answers by number of the check."""
-    if not campaign.has_checks or not histogram_bin_count(campaign.design):
+    if not campaign.has_checks or not histogram_bin_count_or_zero(campaign.design):
         return {}
     rows = (await connection.execute(LIST_CHECK_ANSWERS, {"campaign": campaign.id, "those": None})).all()
     rows_by_check = groupby(sorted(rows, key=lambda row: row.check_number), key=lambda row: row.check_number)
@@ -136,7 +140,7 @@ async def load_answer_histograms_by_check(
 
 def answer_histograms_of_check(designs: CriterionDesigns, rows: Sequence[Row[Any]]) -> list[CriterionHistogram]:
     """Return how many answers to one check are in each bin, by each criterion that expects an answer."""
-    expected = expected_answers_by_criterion(designs, rows[0].expected)
+    expected = expected_answer_or_none_of_each_criterion(designs, rows[0].expected)
     values = [answer_values_of_check_row(row) for row in rows]
     positions = range(len(values))
     return [
@@ -212,7 +216,7 @@ def text_of_given_answers_at_place(designs: CriterionDesigns, values: Sequence[S
 
 def describe_expected_answers(designs: CriterionDesigns, stored_expectations: Mapping[str, Any]) -> str:
     """Return the expected answers to a check as text, for a cell of a table."""
-    answers = zip(designs, expected_answers_by_criterion(designs, stored_expectations), strict=True)
+    answers = zip(designs, expected_answer_or_none_of_each_criterion(designs, stored_expectations), strict=True)
     return "; ".join(
         text_after_criterion_name(name, describe_expected_answer(design, answer))
         for (name, design), answer in answers

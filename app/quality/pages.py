@@ -25,7 +25,7 @@ from app.quality.bulk_decisions import (
     MAX_ANNOTATORS_AT_ONCE,
     AnnotatorState,
     apply_bulk_decision_and_return_outcome,
-    parse_bulk_action,
+    parse_bulk_action_or_refuse,
 )
 from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id_or_refuse
 from app.quality.dependencies import Comparisons, Medians, Revisions
@@ -213,7 +213,7 @@ async def quality_inbox_page(
         "campaign": campaign,
         "inbox": quality_inbox,
         "page": Page[Any](number, size, quality_inbox.total),
-        "states_before": parse_annotator_states_before_decision(before),
+        "states_before": parse_former_state_by_annotator_name(before),
         "actions_by_state": ACTIONS_BY_BLOCKED_STATE,
         "max_reason_length": MAX_REASON_CHARACTERS,
         "checks": await listings.load_check_lines_with_outcome_counts(connection, campaign),
@@ -246,7 +246,7 @@ async def submit_bulk_decision(
         database,
         slug,
         [only] if only else [*states],
-        parse_bulk_action(action),
+        parse_bulk_action_or_refuse(action),
         reason=form.get("reason", ""),
         now=now,
         states_to_restore=states,
@@ -258,7 +258,7 @@ async def submit_bulk_decision(
     return RedirectResponse(f"/admin/campaigns/{slug}/checks?{query}", status_code=303)
 
 
-def parse_annotator_states_before_decision(states_text: str) -> dict[str, str]:
+def parse_former_state_by_annotator_name(states_text: str) -> dict[str, str]:
     """Return the states by annotator's name in a text such as `A1.active,A7.held`; anything else in it is ignored."""
     pairs = [part.partition(".")[::2] for part in states_text.split(",")[:MAX_ANNOTATORS_AT_ONCE]]
     states = get_args(AnnotatorState)

@@ -24,7 +24,7 @@ from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.labels.agreement_with_others import equal_label_share_by_annotator
+from app.inference.labels.agreement_with_others import equal_label_share_of_each_annotator
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.online.law import AnnotatorDescription
 from app.inference.ratings import annotator_aware
@@ -238,7 +238,7 @@ def peer_correlation_or_none_by_annotator(
     items, annotator_index, shares = item_annotator_and_scale_share_columns(behaviours)
     if answer_kind_of_behaviours_or_none(behaviours) == "classes":
         labels = shares.astype(np.intp)
-        equal = equal_label_share_by_annotator(
+        equal = equal_label_share_of_each_annotator(
             items, annotator_index, labels, n_annotators=len(behaviours), n_labels=int(labels.max(initial=0)) + 1
         )
         return {

@@ -99,6 +99,6 @@ class QualityRule(InputModel, ABC):
         """
 
 
-def format_share(share: float) -> str:
+def share_as_percent(share: float) -> str:
     """Return a share as a percentage."""
     return f"{100 * share:.0f} %"

@@ -318,7 +318,7 @@ def rule_reach_in_campaign(
     return RuleReach(starts_at, reason, needs_more_work=bool(reason))
 
 
-def hint_on_failed_checks_that_rules_need(rule_choices: Mapping[str, RuleChoice], false_alarms: float) -> str:
+def hint_on_failed_checks_needed_or_empty(rule_choices: Mapping[str, RuleChoice], false_alarms: float) -> str:
     """Return how many failed checks the active rules need from one person, for the form; empty if no rule needs any.
 
     Args:

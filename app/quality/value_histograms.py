@@ -11,7 +11,7 @@ from app.inference.ground.arrays import Array, Integers
 HISTOGRAM_BINS = 10
 
 
-def histogram_bin_count(design: Design) -> int:
+def histogram_bin_count_or_zero(design: Design) -> int:
     """Return the number of bins: one per class, tenths of the scale otherwise, 0 for orders."""
     return 0 if design.value_kind == "order" else len(design.classes) or HISTOGRAM_BINS
 
@@ -19,14 +19,14 @@ def histogram_bin_count(design: Design) -> int:
 def histogram_bin_of_each_value(design: Design, values: Array, hit_index: Integers) -> Integers:
     """Return the bin of each value, (J,). `hit_index` says which values were given together, (J,)."""
     positions = values if design.classes else design.values_to_points(values, hit_index) * HISTOGRAM_BINS / 100.0
-    return np.clip(positions, 0, histogram_bin_count(design) - 1).astype(np.intp)
+    return np.clip(positions, 0, histogram_bin_count_or_zero(design) - 1).astype(np.intp)
 
 
 def value_counts_of_bins(design: Design, values: npt.ArrayLike, hit_index: Sequence[int]) -> list[int]:
     """Return how many values are in each bin; an empty list for orders. Values that are NaN are left out."""
     all_values, hits = np.asarray(values, np.float64), np.asarray(hit_index, np.intp)
     is_judged = ~np.isnan(all_values)
-    bin_count = histogram_bin_count(design)
+    bin_count = histogram_bin_count_or_zero(design)
     if not bin_count:
         return []
     if not is_judged.any():

@@ -58,7 +58,7 @@ async def take_shared_lock_to_store_answers(connection: AsyncConnection, campaig
     await connection.execute(law_storage.SHARE_STORE_LOCK, {"campaign": campaign.id})
 
 
-async def lock_and_load_posteriors_by_criterion(
+async def lock_and_load_posteriors_of_each_criterion(
     connection: AsyncConnection, campaign: Campaign, answers: Sequence[Response]
 ) -> list[LockedPosteriors]:
     """Take the locks that annotators wait for, and return the locked posteriors, one entry per criterion.

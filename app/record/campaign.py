@@ -7,8 +7,8 @@ from sqlalchemy import RowMapping, Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.campaign import (
-    check_count_sql,
     find_campaign_id_or_refuse,
+    gold_and_attention_item_count_sql,
     gold_count_sql,
     has_people_sql,
     number_of_items_sql,
@@ -56,7 +56,7 @@ async def load_campaign_for_page_or_refuse(connection: AsyncConnection, slug: st
         campaigns,
         number_of_items_sql(campaign_id).label("item_count"),
         retired_count_sql(campaign_id).label("retired_count"),
-        check_count_sql(campaign_id).label("check_count"),
+        gold_and_attention_item_count_sql(campaign_id).label("check_count"),
         gold_count_sql(campaign_id).label("gold_count"),
         has_people_sql(campaign_id).label("has_people"),
     ).where(campaigns.c.id == campaign_id)

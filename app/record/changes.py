@@ -61,7 +61,7 @@ def responses_since_sql(campaign: str, watermark_sql: str) -> str:
 
 
 class PosteriorChanges(Record):
-    """Row of `posterior_changes_sql`; arrays without entries are None.
+    """Row of `changed_items_and_watermark_sql`; arrays without entries are None.
 
     `releases` counts how often the set of settled items changed. `new_uses` has pairs of a segment and the number of
     answers about it that count. `new_hits`, `new_annotators` and `new_items` have the HIT, the annotator and the items
@@ -95,7 +95,7 @@ def item_status_flags_sql(posterior: str, *, unjudged_limit: str) -> str:
     + CASE WHEN {posterior}.settled THEN {ItemStatus.SETTLED:d} ELSE 0 END AS smallint)"""
 
 
-def posterior_changes_sql(
+def changed_items_and_watermark_sql(
     *, campaign: str, revision: str, unjudged_people: str, since: str, segments: str = "", asked: str = ""
 ) -> str:
     """Return SQL for the items changed since a watermark, and the next watermark. In another revision all is new.
@@ -150,7 +150,7 @@ def sql_counting_new_answers_by_segment(campaign: str, segments: str) -> str:
     ) END"""
 
 
-CAMPAIGN_CHANGES_SQL = posterior_changes_sql(
+CAMPAIGN_CHANGES_SQL = changed_items_and_watermark_sql(
     campaign=":campaign",
     revision="c.revision",
     unjudged_people="c.unjudged_people",

@@ -48,7 +48,7 @@ async def load_law_edition(connection: AsyncConnection, campaign: Campaign) -> L
         state = await law_storage.load_present_campaign_law_state_or_refuse(
             await driver_of(connection), criterion, layout=criterion.law.layout
         )
-        editions.append(criterion.law.number_of_law_edition(state.campaign))
+        editions.append(criterion.law.law_edition_number(state.campaign))
     return LawEdition(law.short_title, min(editions), law.newest_edition)
 
 

@@ -135,7 +135,7 @@ class LawRunner:
                     self.item_tails, items, law_storage.load_item_tail_by_number
                 )
             case ReadNextItems(last, limit):
-                return await self.read_heads_of_next_items(last, limit)
+                return await self.read_next_item_numbers_heads_tail_lengths(last, limit)
         raise TypeError(f"{query} is not a known query")
 
     async def read_campaign_state(self) -> StateFloats:
@@ -154,9 +154,13 @@ class LawRunner:
             cache |= dict.fromkeys(unread_numbers) | await read(self.driver, self.revision, unread_numbers)
         return {number: value for number in numbers if (value := cache[number]) is not None}
 
-    async def read_heads_of_next_items(self, last_number: int, limit: int) -> list[tuple[int, Sequence[float], int]]:
+    async def read_next_item_numbers_heads_tail_lengths(
+        self, last_number: int, limit: int
+    ) -> list[tuple[int, Sequence[float], int]]:
         """Return the heads of the next items, stored ones and those that HITs have changed since."""
-        stored = await law_storage.load_next_item_heads(self.driver, self.revision, last_number, limit)
+        stored = await law_storage.load_next_item_numbers_heads_tail_lengths(
+            self.driver, self.revision, last_number, limit
+        )
         heads_by_number: dict[int, tuple[Sequence[float], int]] = {
             number: (short, long) for number, short, long in stored
         }

@@ -177,7 +177,7 @@ async def load_item_tail_by_number(connection: Driver, revision: Revision, numbe
     }
 
 
-async def load_next_item_heads(
+async def load_next_item_numbers_heads_tail_lengths(
     connection: Driver, revision: Revision, last_number: int, limit: int
 ) -> list[tuple[int, StateFloats, int]]:
     """Return the next items after `last_number`, wrapping around: number, head, number of floats in the tail."""

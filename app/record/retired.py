@@ -28,7 +28,7 @@ SETTLE_RETIRED_ITEMS = text(f"""
 """)
 
 
-async def load_numbers_of_retired_items(connection: AsyncConnection, campaign_id: int) -> list[int]:
+async def load_retired_item_numbers(connection: AsyncConnection, campaign_id: int) -> list[int]:
     """Return the numbers of the retired items, in order."""
     return list(await connection.scalars(LIST_RETIRED_ITEMS, {"campaign": campaign_id}))
 

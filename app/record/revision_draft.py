@@ -71,7 +71,7 @@ async def apply_new_answers_to_draft_and_count(connection: AsyncConnection, draf
     """Add the answers written since the draft's watermark, and return how many they are."""
     async with connection.begin():
         await draft.claim.hold_until_transaction_ends_or_raise(connection)
-        now, answers = await load_answers_missing_in_draft(connection, draft)
+        now, answers = await load_watermark_and_answers_missing_in_draft(connection, draft)
         await apply_answers_to_draft(connection, draft, answers)
     draft.watermark = now
     return len(answers[0])
@@ -103,7 +103,7 @@ async def apply_answers_to_draft(
         )
 
 
-async def load_answers_missing_in_draft(
+async def load_watermark_and_answers_missing_in_draft(
     connection: AsyncConnection, draft: RevisionDraft
 ) -> tuple[Watermark, list[list[Response]]]:
     """Return the answers that the draft misses, by each criterion, and the watermark that it reaches with them."""

@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.background.metrics import PROCESS_METRICS
 from app.background.process import run_in_process
 from app.database.bulk import NumberColumn
-from app.database.campaign import finish_campaign_if_complete_and_tell
+from app.database.campaign import finish_campaign_and_tell_if_complete
 from app.database.exclusive_work import (
     ClaimLost,
     WorkClaim,
@@ -49,7 +49,7 @@ from app.record.revision_draft import (
     apply_answers_to_draft,
     apply_new_answers_to_draft_and_count,
     key_of_next_revision,
-    load_answers_missing_in_draft,
+    load_watermark_and_answers_missing_in_draft,
 )
 
 log = logging.getLogger(__name__)
@@ -249,7 +249,7 @@ async def finish_draft_and_switch_to_it(connection: AsyncConnection, draft: Revi
     while not await catch_up_and_try_to_switch_to_draft(connection, draft):
         pass
     async with connection.begin():
-        await finish_campaign_if_complete_and_tell(connection, draft.campaign.id, now=now)
+        await finish_campaign_and_tell_if_complete(connection, draft.campaign.id, now=now)
     # Writers that began before the switch still use the rows of the old revision.
     while not await try_locking_work_with_timeout(wait_for_storing_transactions_to_end(connection, draft), draft):
         pass
@@ -413,7 +413,7 @@ async def apply_last_answers_and_try_switch_to_draft(connection: AsyncConnection
         await connection.execute(SET_LOCK_TIMEOUT, draft.lock_timeout_parameters)
         await connection.execute(law_storage.TAKE_STORE_LOCK, parameters)
         await connection.execute(LOCK_CAMPAIGN_EXCLUSIVELY, parameters)
-        _, answers = await load_answers_missing_in_draft(connection, draft)
+        _, answers = await load_watermark_and_answers_missing_in_draft(connection, draft)
         if len(answers[0]) > draft.max_answers_left:
             draft.failed_attempts += 1
             return False

@@ -15,7 +15,7 @@ from app.recruiting.studies import (
     load_study_view_or_refuse,
     study_total,
 )
-from app.recruiting.study_trial import create_test_study_of_campaign
+from app.recruiting.study_trial import create_test_study_of_campaign_or_refuse
 
 router = program_router("/api/v1/campaigns/{slug}/study", "Payments", refusals={404: "`campaign_not_found`"})
 
@@ -147,5 +147,5 @@ async def create_test_study_from_api(
     database: Database, connector: Connector, slug: str, body: TestParticipantSchema
 ) -> TestStudySchema:
     """Make a test study of the draft. Not every workspace may."""
-    made = await create_test_study_of_campaign(database, connector, slug, email=body.email)
+    made = await create_test_study_of_campaign_or_refuse(database, connector, slug, email=body.email)
     return TestStudySchema(study=made.study, url=made.url)

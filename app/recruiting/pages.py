@@ -19,7 +19,7 @@ from app.recruiting.studies import (
     load_study_view_or_refuse,
     study_total,
 )
-from app.recruiting.study_trial import create_test_study_of_campaign
+from app.recruiting.study_trial import create_test_study_of_campaign_or_refuse
 
 router = researcher_router("/admin/campaigns/{slug}")
 
@@ -104,7 +104,7 @@ async def submit_test_study(
     """Make a test study of the draft, and show its link or why there is none."""
     email = form.get("email", "").strip()
     try:
-        made = await create_test_study_of_campaign(database, connector, slug, email=email)
+        made = await create_test_study_of_campaign_or_refuse(database, connector, slug, email=email)
     except Refusal as refusal:
         return await render_study_page(request, database, connector, slug, refusal=refusal, email=email)
     return await render_study_page(request, database, connector, slug, test_study=made)

@@ -33,8 +33,8 @@ from app.payments.connections import ServiceConnector, load_account_or_refuse
 from app.payments.money import amount_text, money_text
 from app.payments.service_calls import (
     call_service_or_refuse,
-    connect_account_or_refuse,
     load_account_with_token_or_refuse,
+    service_with_token_of_account_or_refuse,
 )
 from app.recruiting.study_plan import (
     StudyPlan,
@@ -96,8 +96,8 @@ async def load_study_view_or_refuse(
         taken = {"campaign": campaign.id, "study": account.study}
         taken_places = (await connection.execute(COUNT_TAKEN_PLACES, taken)).scalar_one()
     plan = StudyPlan.from_campaign(campaign)
-    service = connect_account_or_refuse(connector, account)
-    state = await call_service_or_refuse(lambda: service.load_study(account.study)) if account.study else None
+    service = service_with_token_of_account_or_refuse(connector, account)
+    state = await call_service_or_refuse(lambda: service.load_study_state(account.study)) if account.study else None
     cost = await result_of_call_or_none(lambda: service.load_study_cost(account.study)) if account.study else None
     balance = (
         await result_of_call_or_none(lambda: service.load_balance(account.workspace)) if account.workspace else None
@@ -155,7 +155,7 @@ async def draft_study_and_return_id_or_refuse(
         plan = StudyPlan.from_campaign(campaign)
         platform = PLATFORMS[account.platform]
         with_codes = await store_missing_completion_codes_and_return_campaign(connection, campaign, platform)
-    service = connect_account_or_refuse(connector, account)
+    service = service_with_token_of_account_or_refuse(connector, account)
     draft = StudyDraft(
         name=campaign.recruiting_title or campaign.name,
         description=campaign.recruiting_description or campaign.in_short or campaign.question,
@@ -243,8 +243,8 @@ async def change_study_or_refuse(
         raise Conflict("This campaign has no study yet. Draft one first.", code="study_missing")
     if action not in ("publish", "pause", "resume", "places"):
         raise Invalid("The action is publish, pause, resume or places.", code="invalid")
-    service = connect_account_or_refuse(connector, account)
-    state = await call_service_or_refuse(lambda: service.load_study(study))
+    service = service_with_token_of_account_or_refuse(connector, account)
+    state = await call_service_or_refuse(lambda: service.load_study_state(study))
     if action == "places":
         count = parse_larger_place_count_or_refuse(places, state)
         await call_service_or_refuse(lambda: service.raise_study_places_to(study, count))

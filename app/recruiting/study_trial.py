@@ -11,14 +11,14 @@ from app.errors import Conflict, Invalid
 from app.payments.connections import ServiceConnector
 from app.payments.service_calls import (
     call_service_or_refuse,
-    connect_account_or_refuse,
     load_account_with_token_or_refuse,
+    service_with_token_of_account_or_refuse,
 )
 
 EMAIL_PATTERN = re.compile(r"[^@\s]{1,64}@[^@\s]{1,189}")
 
 
-async def create_test_study_of_campaign(
+async def create_test_study_of_campaign_or_refuse(
     database: AsyncEngine, connector: ServiceConnector, slug: str, *, email: str = ""
 ) -> TestStudy:
     """Make a test study of a campaign's draft at the platform.
@@ -44,8 +44,8 @@ async def create_test_study_of_campaign(
     study = account.study
     if not study:
         raise Conflict("This campaign has no study yet. Draft one first.", code="study_missing")
-    service = connect_account_or_refuse(connector, account)
-    state = await call_service_or_refuse(lambda: service.load_study(study))
+    service = service_with_token_of_account_or_refuse(connector, account)
+    state = await call_service_or_refuse(lambda: service.load_study_state(study))
     if state.status != "unpublished":
         raise Conflict(
             f"The study is {state.status}. Only a draft can be tested. Nothing was changed.", code="study_published"

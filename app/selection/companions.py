@@ -117,7 +117,7 @@ class Companions:
         self._count[cell] -= 1
         self._size -= 1
         if not self._cells[cell]:
-            self._close_cell(cell)
+            self._release_cell(cell)
 
     def draw_companions(
         self, leader: int, count: int, barred: ItemSet, rng: np.random.Generator, *, chosen_items: Collection[int] = ()
@@ -232,7 +232,7 @@ class Companions:
         self._borders[:, cell] = self._cell_borders(row, column)
         return cell
 
-    def _close_cell(self, cell: int) -> None:
+    def _release_cell(self, cell: int) -> None:
         del self._number[self._keys[cell]]
         self._borders[:, cell] = EMPTY_CELL_BORDERS
         self._unused.append(cell)

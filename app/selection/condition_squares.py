@@ -67,13 +67,13 @@ class ConditionSquare:
         lists = self.n if self.has_contents else 1
         return lists if self.block_order == "none" else lists * self.n
 
-    def list_number_of_row(self, row: int) -> int:
+    def index_of_list_of_square_row(self, row: int) -> int:
         """Return the list of a row: content c has the condition (c + list) mod n."""
         return row % self.n if self.has_contents else 0
 
     def condition_of_content(self, row: int, content: Content) -> Content:
         """Return the condition under which an annotator with this row sees a content, or that of each of several."""
-        return (content + self.list_number_of_row(row)) % self.n
+        return (content + self.index_of_list_of_square_row(row)) % self.n
 
     def block_order_of_row(self, row: int, random_seed: Sequence[int] = ()) -> tuple[int, ...]:
         """Return the conditions in the order in which an annotator with this row meets them.

@@ -15,7 +15,7 @@ from app.selection.buckets import Bucket, Buckets, Pick, make_empty_bucket
 from app.selection.companions import Companions, ItemPlaces
 from app.selection.index import AlgorithmOne, ItemNumbers, pick_items_of_highest_worth_and_probabilities
 from app.selection.item_sets import ItemSet
-from app.selection.leaders import iterate_bucket
+from app.selection.leaders import iterate_bucket_in_random_order
 from app.selection.open_items import OpenItems
 from app.selection.rule import Counts, Draw, ItemValues, SelectionSettings, make_draw_in_random_order
 
@@ -67,7 +67,7 @@ class LeastJudgedLeaders:
         The caller bars each item before the next one.
         """
         for count in sorted(self._alike):
-            yield from iterate_bucket(self._bags, self._alike[count], barred, rng)
+            yield from iterate_bucket_in_random_order(self._bags, self._alike[count], barred, rng)
 
     def require_consistency(self, items: ItemNumbers) -> None:
         """Raise ValueError unless just these items may lead, each in the bucket of its judgments. For tests."""

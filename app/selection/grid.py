@@ -38,7 +38,7 @@ class SparseGrid(Generic[K]):
         self.values[:, cell] = self._known_of(key)
         return cell
 
-    def close_empty_cell(self, key: K) -> None:
+    def release_empty_cell(self, key: K) -> None:
         """Close a cell that is empty."""
         cell = self.number_by_key.pop(key)
         self.values[:, cell] = self._nowhere

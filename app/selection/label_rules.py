@@ -24,7 +24,7 @@ from app.inference.labels.pooled_dawid_skene import PooledModel
 from app.selection.buckets import Bucket, Buckets, Pick, make_empty_bucket
 from app.selection.index import AlgorithmOne
 from app.selection.item_sets import ItemSet
-from app.selection.leaders import iterate_bucket
+from app.selection.leaders import iterate_bucket_in_random_order
 from app.selection.open_items import OpenItems
 from app.selection.rule import (
     BEGUN_HIT,
@@ -148,7 +148,7 @@ class LabelIndex(OpenItems):
     def _iterate_items(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield items in order; the caller bars each item before the next one."""
         for _, labels in self._order:
-            yield from iterate_bucket(self._bags, self._open[labels], barred, rng)
+            yield from iterate_bucket_in_random_order(self._bags, self._open[labels], barred, rng)
 
     def _update_item(self, item: int, score: float, variance: float, judgments: int, status: int) -> None:
         before = self._wants_judgments(item)

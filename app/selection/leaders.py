@@ -141,7 +141,7 @@ class HighestVarianceLeaders:
         The caller bars each item before the next one.
         """
         for key in self._iterate_sorted_keys():
-            yield from iterate_bucket(self._bags, self._tied[key], barred, rng)
+            yield from iterate_bucket_in_random_order(self._bags, self._tied[key], barred, rng)
         items, count = self._unsorted_items_not_barred(barred), self._sorted_values
         while len(items):
             is_high = self._variance[items] >= nth_largest_value(self._variance[items], count)
@@ -230,7 +230,9 @@ def nth_largest_value(values: npt.NDArray[np.float64], n: int) -> float:
     return float(np.partition(values, -n)[-n]) if len(values) > n else -math.inf
 
 
-def iterate_bucket(buckets: Buckets, bucket: Bucket, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
+def iterate_bucket_in_random_order(
+    buckets: Buckets, bucket: Bucket, barred: ItemSet, rng: np.random.Generator
+) -> Iterator[int]:
     """Yield the items of a bucket in a random order; the caller bars each item before the next one."""
     while (item := buckets.pick_item_or_none(bucket, barred, rng)) is not None:
         yield item

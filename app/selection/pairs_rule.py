@@ -89,7 +89,7 @@ class ComparisonLog:
             for comparison in comparisons:
                 self.joint.learn_comparison(*comparison)
 
-    def begin_due_posterior_fit_or_none(self) -> Callable[[], tuple[JointScores, int]] | None:
+    def begin_due_fit_and_return_function_or_none(self) -> Callable[[], tuple[JointScores, int]] | None:
         """Return the fit that is due, or None. It may run in a thread; pass its result to
         `replace_posterior_by_fitted_one`, or call `forget_begun_fit` if there is none.
         """
@@ -289,7 +289,7 @@ class PairsIndex(SelectionIndex):
         """Add the comparisons of several HITs, numbered from 0, and fit the posterior at once if that is due."""
         if self.log is not None:
             self.log.add_hits(hits, items, scores, tie_margin=tie_margin, ties=ties)
-            if (fit := self.log.begin_due_posterior_fit_or_none()) is not None:
+            if (fit := self.log.begin_due_fit_and_return_function_or_none()) is not None:
                 self.log.replace_posterior_by_fitted_one(*fit())
 
     @property

@@ -21,7 +21,7 @@ from app.selection.buckets import Bucket, Buckets, Pick
 from app.selection.expected_gain import JudgmentNoise, log_gain_at_distance, log_gain_at_distance_zero
 from app.selection.grid import SparseGrid
 from app.selection.item_sets import ItemSet
-from app.selection.leaders import iterate_bucket
+from app.selection.leaders import iterate_bucket_in_random_order
 from app.selection.rule import ItemValues
 from app.selection.score_order import ItemsByScore, order_items_of_each_cell_by_score
 from app.selection.threshold_line import ScaleLine
@@ -91,7 +91,7 @@ class NearLineLeaders:
         cell = self._items_by_cell[self._cells.number_by_key[key]]
         cell.remove(item, score)
         if not cell.scores:
-            self._cells.close_empty_cell(key)
+            self._cells.release_empty_cell(key)
         self._size -= 1
 
     def record_value_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
@@ -126,7 +126,7 @@ class NearLineLeaders:
         """
         for tied in self._iterate_tied_buckets():
             for place in rng.permutation(len(tied)).tolist() if len(tied) > 1 else (0,):
-                yield from iterate_bucket(self._bags, tied[place], barred, rng)
+                yield from iterate_bucket_in_random_order(self._bags, tied[place], barred, rng)
 
     def log_gains(self, items: npt.ArrayLike) -> Array:
         """Return the present gain of another judgment of each of these items; see `log_gain_at_distance`."""

@@ -25,7 +25,7 @@ class ScaleLine(Protocol):
         """Update an item whose score has changed from the old one, or that has left the pool or come back."""
 
 
-def number_of_best_items_but_not_all(wanted_count: int, size: int) -> int:
+def best_item_count_but_not_all(wanted_count: int, size: int) -> int:
     """Return how many of `size` items are the best: as many as are wanted, but never all of them."""
     return max(1, min(wanted_count, size - 1))
 
@@ -58,7 +58,7 @@ class BelowBestLine:
     ) -> None:
         """Arrange the items; their values are shared with the caller.
 
-        `best_count` is k, see `number_of_best_items_but_not_all`. `never_drawn` are the numbers of items that are not
+        `best_count` is k, see `best_item_count_but_not_all`. `never_drawn` are the numbers of items that are not
         asked about. `ranks_near_line` is the number of items on each side whose scores are kept, at least 1.
         """
         self._score, self._status = values.score, values.status
@@ -107,7 +107,7 @@ class BelowBestLine:
         """Find the k-th best score, and keep the scores near it."""
         scores = self._counting_scores()
         self._size = len(scores)
-        last = self._size - number_of_best_items_but_not_all(self._wanted, self._size)  # its place from the lowest up
+        last = self._size - best_item_count_but_not_all(self._wanted, self._size)  # its place from the lowest up
         low, high = last - self._ranks_near_line, last + self._ranks_near_line
         places = [place for place in (low, last, high) if 0 <= place < self._size]
         ordered = np.partition(scores, places) if places else scores
@@ -140,7 +140,7 @@ class BelowBestLine:
 
     def _move_to_last_best_score(self) -> bool:
         """Move to the k-th best score, and return whether that and the next one are among the scores that are kept."""
-        k = number_of_best_items_but_not_all(self._wanted, self._size)
+        k = best_item_count_but_not_all(self._wanted, self._size)
         scores, counts = self._scores, self._count_by_score
         while self._above >= k:
             place = bisect_right(scores, self._last_best)

@@ -87,13 +87,13 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        self.count_head_bytes_or_refuse(len(url))
+        self.add_head_bytes_or_refuse(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers_seen += 1
         self.hosts_seen += name.lower() == b"host"
-        self.count_head_bytes_or_refuse(len(name) + len(value))
+        self.add_head_bytes_or_refuse(len(name) + len(value))
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -112,7 +112,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self.bytes_outside_bodies = 0
         super().on_message_complete()
 
-    def count_head_bytes_or_refuse(self, byte_count: int) -> None:
+    def add_head_bytes_or_refuse(self, byte_count: int) -> None:
         self.head_bytes += byte_count
         if self.head_bytes > MAX_HEAD_BYTES or self.headers_seen > MAX_REQUEST_HEADERS:
             raise RequestTooLarge

@@ -20,7 +20,7 @@ from app.accounts.login import create_one_time_login_and_return_secret, one_time
 from app.accounts.secrets import load_or_create_installation_key
 from app.annotation.platforms.registry import annotator_link_base_url_and_key, open_link_url_of_campaign
 from app.database.migrate import upgrade_schema
-from app.database.server_database import database_url_for_server, reset_restored_transaction_ids
+from app.database.server_database import open_server_database_and_yield_url, reset_restored_transaction_ids
 from app.database.session import create_engine
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns
@@ -40,7 +40,7 @@ def run_server(settings: Settings, *, with_demo: bool) -> None:
     stop_request = StopRequest()  # else SIGTERM would end this process before it has ended PostgreSQL
     with (
         bind_one_socket_per_worker(settings.host, settings.port, settings.workers) as listeners,
-        database_url_for_server(settings, terminate_this_process) as url,
+        open_server_database_and_yield_url(settings, terminate_this_process) as url,
     ):
         upgrade_schema(url)
         for listener in listeners:

@@ -194,7 +194,7 @@ class ServerCallWork:
         """Make a call outside any transaction, and store its result."""
         call = server_call_of_row_or_none(row)
         if call is None:
-            state, problem, due_at = state_without_address(row), problem_without_address(row), None
+            state, problem, due_at = call_state_without_address(row), call_problem_without_address(row), None
         elif await self.clock() - taken_at > MAX_TIME_UNTIL_CALL:
             state, problem, due_at = "prepared", "Easel was interrupted before it made this call.", None
         else:
@@ -258,11 +258,11 @@ def server_call_of_row_or_none(row: Row[Any]) -> ServerCall | None:
     return PLATFORMS[row.platform].build_server_call_or_none(row.arrival, settings, row.outcome)
 
 
-def state_without_address(row: Row[Any]) -> str:
+def call_state_without_address(row: Row[Any]) -> str:
     return "failed" if row.arrival else "cancelled"
 
 
-def problem_without_address(row: Row[Any]) -> str:
+def call_problem_without_address(row: Row[Any]) -> str:
     if not row.arrival:
         return "The ids of this person were erased."
     return "The settings have no address for this outcome any more."

@@ -214,7 +214,7 @@ class SimulatedAnnotators(Protocol):
     def number(self) -> int:
         """Number of annotators."""
 
-    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
+    def draw_scores_of_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
         """Return the annotator's scores of these items, (n,)."""
 
 
@@ -229,7 +229,7 @@ class HabitAnnotators:
     def number(self) -> int:
         return len(self.habits)
 
-    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
+    def draw_scores_of_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
         hits_done = self.hits_done[annotator]
         self.hits_done[annotator] += 1
         return self.habits[annotator].draw_scores_for_items(self.true_values[[*items]], hits_done, rng)
@@ -247,5 +247,5 @@ class ReplayedAnnotators:
         """Mean of each item's real scores, (N,)."""
         return np.array([scores.mean() for scores in self.scores])
 
-    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
+    def draw_scores_of_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
         return np.array([rng.choice(self.scores[item]) for item in items])

@@ -117,11 +117,11 @@ class SimulatedCampaign:
                 AnsweredHit(
                     annotator,
                     items.tolist(),
-                    annotators.draw_scores_by_annotator(annotator, items.tolist(), self.rng).tolist(),
+                    annotators.draw_scores_of_annotator(annotator, items.tolist(), self.rng).tolist(),
                 )
             )
 
-    def iterate_answered_hits(
+    def iterate_hits_while_answering_them(
         self, annotators: SimulatedAnnotators, hits_left: Sequence[int] | None = None
     ) -> Iterator[AnsweredHit]:
         """Yield HITs as random annotators answer them, until no judgment is wanted or no annotator may answer.
@@ -149,7 +149,7 @@ class SimulatedCampaign:
                 finished.append(annotator)
                 continue
             hit = AnsweredHit(
-                annotator, draw.items, annotators.draw_scores_by_annotator(annotator, draw.items, self.rng).tolist()
+                annotator, draw.items, annotators.draw_scores_of_annotator(annotator, draw.items, self.rng).tolist()
             )
             self.update_campaign_by_answer(hit)
             yield hit

@@ -128,7 +128,7 @@ def draw_true_values_by_another_criterion(
     return SHARED_TRUTH_WEIGHT * true_values + (1 - SHARED_TRUTH_WEIGHT) * rng.random(len(true_values))
 
 
-def simulate_answer_by_criterion(
+def simulate_answer_to_one_criterion(
     annotator: SimulatedAnnotator,
     design: Design,
     true_values: npt.NDArray[np.float64],
@@ -296,7 +296,7 @@ async def answer_hits_by_simulated_annotators_and_count(
             continue
         extra_difficulty = 0.0 if next_hit.hit.segment is None else drawn.difficulty.item(next_hit.hit.segment)
         parts = [
-            simulate_answer_by_criterion(
+            simulate_answer_to_one_criterion(
                 annotator,
                 design,
                 true - extra_difficulty,

@@ -15,7 +15,7 @@ from app.http.languages.catalogue import ENGLISH, format_money
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import spearman
-from app.selection.threshold_line import number_of_best_items_but_not_all
+from app.selection.threshold_line import best_item_count_but_not_all
 from app.simulation.rehearsal_record import RehearsalRecord, load_rehearsal_record_or_none
 from app.simulation.rehearsals import MAX_REHEARSAL_HITS
 
@@ -96,7 +96,7 @@ def compute_rehearsal_figures(campaign: Campaign, record: RehearsalRecord) -> Re
 def count_best_items(campaign: Campaign, item_count: int) -> int:
     """Return how many items the goal asks for as the best, or else a tenth."""
     wanted = campaign.best_items if campaign.goal == "best" else round(BEST_SHARE * item_count)
-    return number_of_best_items_but_not_all(wanted, item_count)
+    return best_item_count_but_not_all(wanted, item_count)
 
 
 def count_best_items_found(true_values: Array, scores: Array, best_count: int) -> int:

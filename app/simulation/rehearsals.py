@@ -23,7 +23,7 @@ from app.background.tasks import KeyedTasks
 from app.campaigns import lifecycle, summaries
 from app.campaigns.summaries import CampaignWithProgress
 from app.database.audit_log import log_change
-from app.database.campaign import finish_campaign_where_sql
+from app.database.campaign import finish_campaign_if_statement
 from app.database.session import DATABASE_ERRORS
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
@@ -60,7 +60,7 @@ LOAD_COPY_SIZE = text("""
 """)
 
 # By the id, not by the slug: another process may have created another rehearsal with the same slug.
-FINISH_REHEARSAL = finish_campaign_where_sql("rehearsal_of IS NOT NULL")
+FINISH_REHEARSAL = finish_campaign_if_statement("rehearsal_of IS NOT NULL")
 
 # The process that leads a crowd renews its lead regularly. If the lead expires, by the database's clock, the process
 # has died, and any process may take over the crowd.

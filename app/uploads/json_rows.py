@@ -155,10 +155,10 @@ def row_with_task_data_as_columns(values: dict[str, Any]) -> dict[str, Any]:
 
 def find_row_source_of_json(read_chunks: ChunkReader, read_lines: ChunkReader, extension: str) -> JsonRowSource:
     json_reader = JsonValueReader(read_chunks())
-    if json_reader.peek_character() == "[":
-        return JsonRowSource(lambda: iterate_elements_of_json_list(read_chunks))
+    if json_reader.skip_white_space_and_peek() == "[":
+        return JsonRowSource(lambda: iterate_numbered_json_list_elements(read_chunks))
     if is_json_lines(read_lines, extension):
-        return JsonRowSource(lambda: iterate_values_of_json_lines(read_lines))
+        return JsonRowSource(lambda: iterate_numbered_json_line_values(read_lines))
     return find_row_source_in_object_or_refuse(read_chunks)
 
 
@@ -178,7 +178,7 @@ def is_json_lines(read_lines: ChunkReader, extension: str) -> bool:
     return extension in JSON_LINES_EXTENSIONS or next(filled_lines, None) is not None
 
 
-def iterate_values_of_json_lines(read_lines: ChunkReader) -> Iterator[tuple[int, Any]]:
+def iterate_numbered_json_line_values(read_lines: ChunkReader) -> Iterator[tuple[int, Any]]:
     """Yield the value on each line. Raises `Invalid` (`json_unreadable`)."""
     for line_number, line in enumerate(read_lines(), start=1):
         if line.strip():
@@ -188,31 +188,31 @@ def iterate_values_of_json_lines(read_lines: ChunkReader) -> Iterator[tuple[int,
                 raise_upload_refusal_at_line("json_unreadable", line_number, reason_json_is_unreadable(problem))
 
 
-def iterate_elements_of_json_list(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
+def iterate_numbered_json_list_elements(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
     """Yield the elements of a text that is a list. Raises `Invalid` (`json_unreadable`, `row_too_long`)."""
     json_reader = JsonValueReader(read_chunks())
-    yield from iterate_elements_of_next_list(json_reader)
-    if json_reader.peek_character():
+    yield from iterate_numbered_elements_of_next_list(json_reader)
+    if json_reader.skip_white_space_and_peek():
         raise_upload_refusal_at_line("json_unreadable", json_reader.line, "something follows the end of the list.")
 
 
-def iterate_elements_of_next_list(json_reader: JsonValueReader) -> Iterator[tuple[int, Any]]:
+def iterate_numbered_elements_of_next_list(json_reader: JsonValueReader) -> Iterator[tuple[int, Any]]:
     """Yield the elements of the next value, a list."""
     json_reader.skip_required_character_or_refuse("[", "what is before it")
     if json_reader.skip_character_and_tell_if_next("]"):
         return
     while True:
-        json_reader.peek_character()
+        json_reader.skip_white_space_and_peek()
         yield json_reader.line, json_reader.read_value()
         if json_reader.skip_character_and_tell_if_next("]"):
             return
         json_reader.skip_required_character_or_refuse(",", "a row of the list")
 
 
-def iterate_concatenated_objects(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
+def iterate_numbered_concatenated_objects(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
     """Yield objects that follow each other, each on any number of lines."""
     json_reader = JsonValueReader(read_chunks())
-    while json_reader.peek_character():
+    while json_reader.skip_white_space_and_peek():
         yield json_reader.line, json_reader.read_value()
 
 
@@ -225,8 +225,8 @@ def find_row_source_in_object_or_refuse(read_chunks: ChunkReader) -> JsonRowSour
     type_by_name = dict[str, str]()
     for name in iterate_names_of_next_object(json_reader):
         type_by_name[name] = skip_value_and_return_kind_with_article(json_reader)
-    if json_reader.peek_character():
-        return JsonRowSource(lambda: iterate_concatenated_objects(read_chunks))
+    if json_reader.skip_white_space_and_peek():
+        return JsonRowSource(lambda: iterate_numbered_concatenated_objects(read_chunks))
     list_names = [name for name, kind in type_by_name.items() if kind == "a list of objects"]
     if len(list_names) > 1:
         raise Invalid(
@@ -237,12 +237,12 @@ def find_row_source_in_object_or_refuse(read_chunks: ChunkReader) -> JsonRowSour
         )
     if list_names:
         return JsonRowSource(
-            lambda: iterate_elements_of_named_list(read_chunks, list_names[0]),
+            lambda: iterate_numbered_elements_of_named_list(read_chunks, list_names[0]),
             f"The rows are the list “{shorten_echo(list_names[0])}”.",
         )
     if type_by_name and set(type_by_name.values()) <= {"an object", "a list"}:
         raise_object_without_rows_refusal(list(type_by_name))
-    return JsonRowSource(lambda: iterate_concatenated_objects(read_chunks))
+    return JsonRowSource(lambda: iterate_numbered_concatenated_objects(read_chunks))
 
 
 def raise_object_without_rows_refusal(names: list[str]) -> NoReturn:
@@ -260,7 +260,7 @@ def iterate_names_of_next_object(json_reader: JsonValueReader) -> Iterator[str]:
     if json_reader.skip_character_and_tell_if_next("}"):
         return
     while True:
-        json_reader.peek_character()
+        json_reader.skip_white_space_and_peek()
         name = json_reader.read_value()
         if not isinstance(name, str):
             raise_upload_refusal_at_line(
@@ -275,18 +275,18 @@ def iterate_names_of_next_object(json_reader: JsonValueReader) -> Iterator[str]:
 
 def skip_value_and_return_kind_with_article(json_reader: JsonValueReader) -> str:
     """Skip the next value, and return its kind."""
-    if json_reader.peek_character() != "[" or not json_reader.is_followed_by("[{"):
+    if json_reader.skip_white_space_and_peek() != "[" or not json_reader.is_followed_by("[{"):
         value = json_reader.read_value()
         return "an object" if isinstance(value, dict) else json_type_with_article(value)
-    objects = [isinstance(value, dict) for _, value in iterate_elements_of_next_list(json_reader)]
+    objects = [isinstance(value, dict) for _, value in iterate_numbered_elements_of_next_list(json_reader)]
     return "a list of objects" if objects and objects[0] else "a list"
 
 
-def iterate_elements_of_named_list(read_chunks: ChunkReader, list_name: str) -> Iterator[tuple[int, Any]]:
+def iterate_numbered_elements_of_named_list(read_chunks: ChunkReader, list_name: str) -> Iterator[tuple[int, Any]]:
     """Yield the elements of a list in a text that is an object."""
     json_reader = JsonValueReader(read_chunks())
     for name in iterate_names_of_next_object(json_reader):
         if name == list_name:
-            yield from iterate_elements_of_next_list(json_reader)
+            yield from iterate_numbered_elements_of_next_list(json_reader)
             return
         skip_value_and_return_kind_with_article(json_reader)

@@ -134,7 +134,7 @@ class JsonValueReader:
         self.line += self.buffer.count("\n", self.position, position)
         self.position = position
 
-    def peek_character(self) -> str:
+    def skip_white_space_and_peek(self) -> str:
         """Return the next character that is no white space, without consuming it; empty at the end."""
         while True:
             rest = self.buffer[self.position : self.position + 2**12]
@@ -154,7 +154,7 @@ class JsonValueReader:
 
     def skip_character_and_tell_if_next(self, character: str) -> bool:
         """Skip a character if it comes next."""
-        if self.peek_character() != character:
+        if self.skip_white_space_and_peek() != character:
             return False
         self.move_to_position_in_buffer(self.position + 1)
         return True
@@ -162,7 +162,7 @@ class JsonValueReader:
     def skip_required_character_or_refuse(self, character: str, previous_part: str) -> None:
         """Skip a character. Raises `Invalid` (`json_unreadable`) if another one comes next."""
         if not self.skip_character_and_tell_if_next(character):
-            next_character = self.peek_character()
+            next_character = self.skip_white_space_and_peek()
             subject = f"“{next_character}” follows" if next_character else "the file ends after"
             message = (
                 f"{subject} {previous_part}, where “{character}” should be."
@@ -173,7 +173,7 @@ class JsonValueReader:
 
     def read_value(self) -> Any:
         """Return the next value, at most as long as a row. Raises `Invalid` (`json_unreadable`, `row_too_long`)."""
-        self.peek_character()
+        self.skip_white_space_and_peek()
         while True:
             try:
                 value, end = STRICT_JSON_DECODER.raw_decode(self.buffer, self.position)

@@ -42,7 +42,7 @@ class ColumnShapes:
         if len(self.shapes) <= MAX_SHAPES_PER_COLUMN:
             self.shapes.add(shape_of_cell_text(cell))
 
-    def count_quotes(self, source_cell: str) -> None:
+    def add_cell_to_quote_counts(self, source_cell: str) -> None:
         self.filled_count += bool(source_cell)
         if ENCLOSED_CELL_PATTERN.fullmatch(source_cell):
             inner = source_cell[1:-1]
@@ -98,7 +98,7 @@ class QuoteEvidence:
         if len(lines) > 1:
             self.add_multiline_row(first_line, cells, lines)
         else:
-            self.count_row_quotes(lines[0].rstrip("\r\n").split(self.delimiter))
+            self.add_row_to_quote_counts(lines[0].rstrip("\r\n").split(self.delimiter))
 
     def add_multiline_row(self, first_line: int, cells: Sequence[str], lines: Sequence[str]) -> None:
         self.has_multiline_rows = True
@@ -114,10 +114,10 @@ class QuoteEvidence:
             ]
             self.multiline_rows.append(MultilineRow(first_line, first_line + len(lines) - 1, position, cells_by_line))
 
-    def count_row_quotes(self, source_cells: Sequence[str]) -> None:
+    def add_row_to_quote_counts(self, source_cells: Sequence[str]) -> None:
         """Count the quotation marks of a row on one line, whose cells are as written in the file."""
         for column, cell in zip(self.columns, source_cells, strict=False):
-            column.count_quotes(cell)
+            column.add_cell_to_quote_counts(cell)
             if '"' in cell:
                 enclosed = ENCLOSED_CELL_PATTERN.fullmatch(cell)
                 self.stray_quote_count += not enclosed

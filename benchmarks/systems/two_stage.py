@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import NotConverged
-from app.inference.ground.validation import sum_values_by_number
+from app.inference.ground.validation import sum_values_of_each_number
 from app.inference.observations.baseline import (
     BaselineJudgments,
     Mask,
@@ -217,12 +217,12 @@ def parameter_scales(review: ReviewData) -> Array:
     """
     terms, prior, (authors, artifacts, tasks, reviewers) = review.terms, review.prior, review.sizes
     information = terms.count * review.sensitivity**2 / 5.0  # a logistic term's information is a^2 / 4 at most
-    by_artifact = sum_values_by_number(terms.system, information, artifacts)
+    by_artifact = sum_values_of_each_number(terms.system, information, artifacts)
     precision = (
-        sum_values_by_number(review.author, by_artifact, authors) + prior.tau**-2,
+        sum_values_of_each_number(review.author, by_artifact, authors) + prior.tau**-2,
         by_artifact + review.quality_sd**-2,
-        sum_values_by_number(review.task, by_artifact, tasks) + prior.sigma_b**-2,
-        sum_values_by_number(terms.judge, information, reviewers) + prior.sigma_b**-2,
+        sum_values_of_each_number(review.task, by_artifact, tasks) + prior.sigma_b**-2,
+        sum_values_of_each_number(terms.judge, information, reviewers) + prior.sigma_b**-2,
         np.full(2, information.sum() + prior.sigma_b**-2),
     )
     return np.asarray(np.concatenate(precision) ** -0.5)
@@ -233,8 +233,8 @@ def loss_and_gradient(point: Array, review: ReviewData) -> tuple[float, Array]:
     parameters, terms, a = parameters_of_point(point, review), review.terms, review.sensitivity
     z, complement = logits_and_complements(parameters, review)
     slope = terms.count * terms.sign * a * complement
-    by_artifact = sum_values_by_number(terms.system, slope, review.sizes[1])
-    by_threshold = -sum_values_by_number(terms.threshold, slope, 2)
+    by_artifact = sum_values_of_each_number(terms.system, slope, review.sizes[1])
+    by_threshold = -sum_values_of_each_number(terms.threshold, slope, 2)
     width = a * point[-1]
     by_width = terms.tie_count.sum() * a / np.expm1(width)
     value = terms.count @ (np.minimum(z, 0.0) - np.log1p(np.exp(-np.abs(z))))
@@ -242,10 +242,10 @@ def loss_and_gradient(point: Array, review: ReviewData) -> tuple[float, Array]:
     prior_value, prior_gradient = log_prior_and_gradient(parameters, review)
     threshold_gradient = by_threshold + prior_gradient.thresholds
     gradient = (
-        sum_values_by_number(review.author, by_artifact, review.sizes[0]) + prior_gradient.ability,
+        sum_values_of_each_number(review.author, by_artifact, review.sizes[0]) + prior_gradient.ability,
         by_artifact + prior_gradient.quality_beyond_ability,
-        -sum_values_by_number(review.task, by_artifact, review.sizes[2]) + prior_gradient.difficulty,
-        -sum_values_by_number(terms.judge, slope, review.sizes[3]) + prior_gradient.bias,
+        -sum_values_of_each_number(review.task, by_artifact, review.sizes[2]) + prior_gradient.difficulty,
+        -sum_values_of_each_number(terms.judge, slope, review.sizes[3]) + prior_gradient.bias,
         [threshold_gradient.sum(), threshold_gradient[1] + by_width],
     )
     return -float(value + prior_value), -np.concatenate(gradient)
@@ -297,8 +297,10 @@ def ability_standard_errors(parameters: ModelParameters, review: ReviewData) -> 
     """
     terms = review.terms
     complement = logits_and_complements(parameters, review)[1]
-    quality_information = sum_values_by_number(
+    quality_information = sum_values_of_each_number(
         terms.system, terms.count * review.sensitivity**2 * complement * (1.0 - complement), review.sizes[1]
     )
     ability_information = quality_information / (1.0 + review.quality_sd**2 * quality_information)
-    return (sum_values_by_number(review.author, ability_information, review.sizes[0]) + review.prior.tau**-2) ** -0.5
+    return (
+        sum_values_of_each_number(review.author, ability_information, review.sizes[0]) + review.prior.tau**-2
+    ) ** -0.5

@@ -119,7 +119,7 @@ async def test_what_is_refused_uses_nothing_up(client, researcher, engine, refus
 async def used(engine):
     token = await invited(engine)
     async with engine.begin() as connection:
-        await invitations.create_user_and_accept_invitation(connection, token, "eve", "hash", now=NOW)
+        await invitations.accept_invitation_as_new_user_returning_both(connection, token, "eve", "hash", now=NOW)
     return token
 
 
@@ -168,10 +168,10 @@ async def test_of_two_who_accept_at_once_one_comes_in(engine):
 
     async def come(name: str) -> None:
         async with engine.begin() as connection:
-            await invitations.create_user_and_accept_invitation(connection, token, name, "hash", now=NOW)
+            await invitations.accept_invitation_as_new_user_returning_both(connection, token, name, "hash", now=NOW)
 
     async with engine.begin() as connection:
-        await invitations.create_user_and_accept_invitation(connection, token, "dan", "hash", now=NOW)
+        await invitations.accept_invitation_as_new_user_returning_both(connection, token, "dan", "hash", now=NOW)
         other = asyncio.create_task(come("eve"))
         await wait_until(engine, requests_are_waiting_sql(1))
     with pytest.raises(Gone):

@@ -17,8 +17,8 @@ from app.database.audit_log import (
     ACTION_PHRASES,
     CURRENT_ACTOR,
     Actor,
-    format_logged_changes,
     log_change,
+    names_with_old_and_new_value_texts,
     old_and_new_values_that_differ,
 )
 from app.errors import Conflict
@@ -112,7 +112,7 @@ async def searched(researcher, query=""):
 def test_lists_are_told_in_words():
     after = {"notes": ["Read as UTF-16.", "Ids are numbers."], "reasons": ["torn", "in Thai"], "prior": [1.0, 2.5]}
     line = SimpleNamespace(before={"reasons": []}, after=after)
-    assert format_logged_changes(cast("Row[Any]", line)) == [
+    assert names_with_old_and_new_value_texts(cast("Row[Any]", line)) == [
         ("reasons", "nothing", "torn; in Thai"),
         ("notes", None, "Read as UTF-16. Ids are numbers."),
         ("prior", None, "1.0; 2.5"),

@@ -42,7 +42,7 @@ async def one_time(engine, *, now=NOW):
 
 async def redeem(engine, token, *, now=NOW):
     async with engine.begin() as connection:
-        return await login.use_up_one_time_login_and_return_user_id(connection, token, now=now)
+        return await login.use_up_login_and_return_user_id_or_refuse(connection, token, now=now)
 
 
 async def attempt(engine, name="ada", password=PASSWORD, address="192.0.2.1", browser=None, *, now=NOW):

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from app.accounts import identities, openid, users
-from app.accounts.invitations import create_invitation_and_return_token, create_user_and_accept_invitation
+from app.accounts.invitations import accept_invitation_as_new_user_returning_both, create_invitation_and_return_token
 from app.accounts.openid import IdentityClaims, Provider
 from app.accounts.pages import openid as openid_pages
 from app.errors import BadGateway, Forbidden, Unauthenticated
@@ -106,7 +106,7 @@ async def test_from_then_on_it_is_the_person_who_counts_and_not_their_mail(clien
 async def test_a_name_that_somebody_chose_who_has_a_password_opens_no_account(client, engine, provider):
     async with engine.begin() as connection:
         token = await create_invitation_and_return_token(connection, None, "manager", "", inviter_id=None, now=NOW)
-        await create_user_and_accept_invitation(connection, token, "ada@lab.example", "a hash", now=NOW)
+        await accept_invitation_as_new_user_returning_both(connection, token, "ada@lab.example", "a hash", now=NOW)
     response = await gone_and_come_back(client)
     assert response.status_code == 403
     assert "log in by name and password and connect this login" in response.text

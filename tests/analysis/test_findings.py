@@ -77,9 +77,9 @@ def test_careful_annotators_are_told_to_be_that():
 
 
 def test_names_beyond_the_first_few_are_counted():
-    assert findings.join_first_names_with_rest_count(["A1"]) == "A1"
-    assert findings.join_first_names_with_rest_count(["A1", "A2"]) == "A1 and A2"
-    assert findings.join_first_names_with_rest_count([f"A{k}" for k in range(1, 8)]) == "A1, A2, A3 and 4 more"
+    assert findings.join_leading_names_and_count_of_others(["A1"]) == "A1"
+    assert findings.join_leading_names_and_count_of_others(["A1", "A2"]) == "A1 and A2"
+    assert findings.join_leading_names_and_count_of_others([f"A{k}" for k in range(1, 8)]) == "A1, A2, A3 and 4 more"
 
 
 def test_the_first_cluster_of_systems_is_named():

@@ -1,7 +1,6 @@
 """Methods that the answers of each design support; a new design is checked once it is registered."""
 
 from dataclasses import replace
-from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -18,7 +17,6 @@ from app.analysis.label_tables import fit_dawid_skene, lazy_judgment_label_table
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Answers, Options, Scores
-from app.designs.design import Design
 from app.designs.registry import DESIGNS
 from app.inference.ground import metrics
 from app.inference.ground.inestimable import Inestimable
@@ -34,7 +32,7 @@ CODES = ("read_as", "labels_are_cut", "rounded_to_points", "labels_in_points")
 FACES = ("sad", "so so", "happy")
 
 
-@pytest.fixture(params=[*DESIGNS.values(), Smiley], ids=lambda design: design.name)
+@pytest.fixture(scope="module", params=[*DESIGNS.values(), Smiley], ids=lambda design: design.name)
 def design(request):
     """Return each design with its default settings."""
     return request.param()
@@ -53,17 +51,16 @@ def made_by(make, *given):
         return reason
 
 
-@cache
-def fit_all_scores(design_class: type[Design]) -> tuple[Answers, dict[str, Scores]]:
+@pytest.fixture(scope="module")
+def answers_and_scores(design) -> tuple[Answers, dict[str, Scores]]:
     """Return simulated answers of a design, and the scores by every method that it offers: several tests read them."""
-    design = design_class()
     made = simulated_answers(design, hits=200)
     offered = available_methods_for_design(design, design.default_items).scores
     return made, {name: fit_scores_with_reading_notes(method, made) for name, method in offered.items()}
 
 
-def test_every_method_that_is_offered_scores_answers_of_the_design(design):
-    made, scores = fit_all_scores(type(design))
+def test_every_method_that_is_offered_scores_answers_of_the_design(answers_and_scores):
+    made, scores = answers_and_scores
     for name, found in scores.items():
         assert np.isfinite(found.values[made.has_judgments]).all(), name
 
@@ -94,8 +91,8 @@ def test_what_the_answers_do_not_reach_is_refused_by_name(design):
         assert refusal.value.code == "method_reads_other_answers"
 
 
-def test_who_reads_answers_as_another_kind_says_so_once(design):
-    for name, found in fit_all_scores(type(design))[1].items():
+def test_who_reads_answers_as_another_kind_says_so_once(design, answers_and_scores):
+    for name, found in answers_and_scores[1].items():
         method = SCORE_METHODS[name]
         codes = [note.code for note in found.notes if note.code in CODES]
         whole_points = method.reads == "ordered_classes" and design.value_kind == "points"
@@ -103,8 +100,8 @@ def test_who_reads_answers_as_another_kind_says_so_once(design):
         assert bool(codes) == (method.reads != design.value_kind) or whole_points or "labels_in_points" in codes
 
 
-def test_a_higher_place_on_the_scale_gets_a_higher_score_by_every_method(design):
-    made, scores = fit_all_scores(type(design))
+def test_a_higher_place_on_the_scale_gets_a_higher_score_by_every_method(answers_and_scores):
+    made, scores = answers_and_scores
     place = np.arange(made.n_items)[made.has_judgments]
     for name, found in scores.items():
         assert metrics.spearman(place, found.values[made.has_judgments]) > 0.8, name

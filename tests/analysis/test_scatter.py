@@ -22,7 +22,7 @@ def test_names_do_not_cover_dots_or_each_other():
     crowded = [Dot(50 + i * 0.5, 50.0, "") for i in range(10)] + [Dot(10.0, 10.0, "")]
     found = label_dots_where_room(crowded, [f"annotator {i}" for i in range(11)])
     assert found[10].label == "annotator 10"
-    boxes = [scatter.label_box(dot) for dot in found if dot.label]
+    boxes = [scatter.label_left_right_top_bottom(dot) for dot in found if dot.label]
     assert not any(scatter.has_overlap(one, other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
@@ -44,7 +44,7 @@ def test_on_a_phone_the_furthest_dot_is_named_and_no_names_cover_each_other():
         (scatter.PHONE_LABEL_METRICS, narrow),
         (scatter.WIDE_LABEL_METRICS, [dot for dot in found if dot.label]),
     ):
-        boxes = [scatter.label_box(dot, room) for dot in shown]
+        boxes = [scatter.label_left_right_top_bottom(dot, room) for dot in shown]
         assert not any(scatter.has_overlap(one, other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
@@ -54,7 +54,7 @@ def test_of_few_dots_each_has_a_name_and_it_is_plain_which():
     found = label_dots_where_room(dots, [f"A{i}" for i in range(6)])
     assert [dot.label for dot in found] == [f"A{i}" for i in range(6)]
     for dot in found:
-        left, right, top, bottom = scatter.label_box(dot)
+        left, right, top, bottom = scatter.label_left_right_top_bottom(dot)
         near = {
             other: np.hypot(other.x - np.clip(other.x, left, right), other.y - np.clip(other.y, top, bottom))
             for other in found

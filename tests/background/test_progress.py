@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from app.background.progress_stream import iterate_job_progress_then_result
+from app.background.progress_stream import iterate_progress_then_outcome
 from app.errors import Conflict
 
 
@@ -13,7 +13,7 @@ async def test_reports_come_as_they_are_made_and_the_result_last():
             await asyncio.sleep(0)
         return 3
 
-    assert [told async for told in iterate_job_progress_then_result(job)] == [1, 2, 3]
+    assert [told async for told in iterate_progress_then_outcome(job)] == [1, 2, 3]
 
 
 async def test_a_refusal_comes_out_as_a_value():
@@ -23,7 +23,7 @@ async def test_a_refusal_comes_out_as_a_value():
         report(1)
         raise refusal
 
-    assert [told async for told in iterate_job_progress_then_result(job)] == [1, refusal]
+    assert [told async for told in iterate_progress_then_outcome(job)] == [1, refusal]
 
 
 async def test_a_crash_is_not_hidden():
@@ -31,7 +31,7 @@ async def test_a_crash_is_not_hidden():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        assert [told async for told in iterate_job_progress_then_result(job)] == []
+        assert [told async for told in iterate_progress_then_outcome(job)] == []
 
 
 async def test_who_stops_watching_ends_the_job():
@@ -45,7 +45,7 @@ async def test_who_stops_watching_ends_the_job():
             ended.set()
         return 2
 
-    watching = iterate_job_progress_then_result(job)
+    watching = iterate_progress_then_outcome(job)
     assert await anext(watching) == 1
     await watching.aclose()
     await asyncio.wait_for(ended.wait(), 60)

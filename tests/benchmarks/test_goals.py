@@ -47,7 +47,7 @@ def test_near_the_line_asking_pays():
 
 def test_real_scores_are_asked_as_they_were_given():
     people, truth = make_replayed_study(load_mlqe_scores(MLQE[0]), np.random.default_rng(1))
-    said = people.draw_scores_by_annotator(0, [7], np.random.default_rng(2))
+    said = people.draw_scores_of_annotator(0, [7], np.random.default_rng(2))
     assert truth.shape == (150,)
     assert said * 100 == pytest.approx(np.round(said * 100))
 

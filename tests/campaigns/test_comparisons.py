@@ -38,7 +38,7 @@ def unit(design_items, *, prompts=6, always_shown=()):
 )
 def test_a_unit_counts_comparisons(items_per_hit, always_shown, title, one):
     counted = unit(items_per_hit, always_shown=always_shown)
-    assert (counted.title, counted.judgments_needed_for_comparisons(1)) == (title, one)
+    assert (counted.title, counted.judgments_per_system_for_comparisons(1)) == (title, one)
     assert counted.count(one) == pytest.approx(1)
     assert counted.warning(one) == ""
     assert f"One needs {one} judgments per system." in counted.warning(one - 1)

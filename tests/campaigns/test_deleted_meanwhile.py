@@ -64,11 +64,11 @@ async def test_the_list_of_a_cluster_is_without_a_campaign_that_is_deleted_while
 ):
     """A cluster reads one campaign after the other."""
     gone, other = drafts
-    query = summaries.campaigns_with_progress_query
+    query = summaries.select_campaigns_with_progress_statement
     monkeypatch.setattr(summaries, "leads_to_citus", lambda _connection: True)
     monkeypatch.setattr(
         summaries,
-        "campaigns_with_progress_query",
+        "select_campaigns_with_progress_statement",
         lambda campaign_id: query(-1 if campaign_id == gone.id else campaign_id),
     )
     async with engine.begin() as connection:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from app.goals.cut_line import cut_line_or_none
+from app.goals.cut_line import goal_cut_line_or_none
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderated_means_of_tally
 from tests.unsaved import unsaved
@@ -22,7 +22,7 @@ def estimates(levels=LEVELS, annotators=10):
 
 
 def line(**settings):
-    return cut_line_or_none(unsaved(goal_within=0, **settings), estimates(), LEVELS, NUMBERS, ALL_JUDGED)
+    return goal_cut_line_or_none(unsaved(goal_within=0, **settings), estimates(), LEVELS, NUMBERS, ALL_JUDGED)
 
 
 def test_between_level_items_both_may_cross_the_line_below_the_best():
@@ -34,7 +34,7 @@ def test_between_level_items_both_may_cross_the_line_below_the_best():
 def test_items_without_judgments_are_below_the_line_whatever_their_prior_says():
     judged = np.array([False, True, True, True, True, True])
     for settings, last in (({"goal": "best", "best_items": 2}, 2), ({"goal": "threshold", "threshold": 40}, 3)):
-        found = cut_line_or_none(unsaved(goal_within=0, **settings), estimates(), LEVELS, NUMBERS, judged)
+        found = goal_cut_line_or_none(unsaved(goal_within=0, **settings), estimates(), LEVELS, NUMBERS, judged)
         assert found is not None
         assert found.last_above == last
 
@@ -58,7 +58,7 @@ def test_a_threshold_is_a_line_wherever_it_is(threshold, above, last):
 
 def test_as_long_as_nothing_is_known_every_item_may_cross():
     unknown = moderated_means_of_tally(Tally.empty(6))
-    found = cut_line_or_none(unsaved(goal="best", best_items=2), unknown, np.full(6, 0.5), NUMBERS, ALL_JUDGED)
+    found = goal_cut_line_or_none(unsaved(goal="best", best_items=2), unknown, np.full(6, 0.5), NUMBERS, ALL_JUDGED)
     assert found is not None
     assert (found.last_above, len(found.crossing)) == (1, 6)
 

@@ -45,22 +45,22 @@ def test_earlier_posteriors_are_those_of_a_replay_that_ends_there(subtests):
             history = posterior_history_after_hits(start(law), hits)
             for number in range(ITEMS):
                 seen = [k for k, hit in enumerate(hits) if number in hit.items]
-                for judgments, state in history.early_states_of_item(number):
+                for judgments, state in history.early_judgment_counts_and_states_of_item(number):
                     until = hits[: seen[judgments - 1] + 1]
                     assert state == posteriors_after(law, ITEMS, until)[:, number].tolist()
-                assert [judgments for judgments, _ in history.early_states_of_item(number)] == [
+                assert [judgments for judgments, _ in history.early_judgment_counts_and_states_of_item(number)] == [
                     k for k in EARLY_JUDGMENTS if k < len(seen)
                 ]
 
 
 def test_of_an_item_nobody_judged_there_is_nothing_earlier():
     law = SCORE_LAWS["easl"]
-    assert start(law).early_states_of_item(0) == []
+    assert start(law).early_judgment_counts_and_states_of_item(0) == []
     once = posterior_history_after_hits(start(law), [AnsweredHit(0, [0, 1], [0.2, 0.4])])
-    assert once.early_states_of_item(0) == []  # the first judgment is the present one
-    assert posterior_history_after_hits(once, [AnsweredHit(1, [0, 2], [0.2, 0.4])]).early_states_of_item(0) == [
-        (1, [1.2, 1.8])
-    ]
+    assert once.early_judgment_counts_and_states_of_item(0) == []  # the first judgment is the present one
+    assert posterior_history_after_hits(
+        once, [AnsweredHit(1, [0, 2], [0.2, 0.4])]
+    ).early_judgment_counts_and_states_of_item(0) == [(1, [1.2, 1.8])]
 
 
 def test_the_same_course_in_any_pieces(subtests):

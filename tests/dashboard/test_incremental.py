@@ -81,12 +81,12 @@ async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_aske
         hits = [AnsweredHit(who, items, [score / 100 for score in scores]) for who, items, scores in rows]
         whole = precision_after_hits(initial_precision(EASL, 12), hits)
         assert precision.answers == len(rows)
-        assert precision.response_count_interval_pairs() == whole.response_count_interval_pairs()
+        assert precision.response_counts_and_median_half_widths() == whole.response_counts_and_median_half_widths()
         np.testing.assert_array_equal(precision.intervals.interval(), whole.intervals.interval())
     fresh = await newest_state(engine, campaign, PrecisionReplay())
-    assert (fresh.answers, fresh.response_count_interval_pairs()) == (
+    assert (fresh.answers, fresh.response_counts_and_median_half_widths()) == (
         13,
-        precision.response_count_interval_pairs(),
+        precision.response_counts_and_median_half_widths(),
     )
     assert np.isfinite(precision.intervals.standard_error).any()
 

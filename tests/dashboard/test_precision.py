@@ -38,11 +38,11 @@ def after(hits):
 
 
 def same(one, two):
-    return (one.answers, one.step, one.typical_intervals, one.response_count_interval_pairs()) == (
+    return (one.answers, one.step, one.typical_intervals, one.response_counts_and_median_half_widths()) == (
         two.answers,
         two.step,
         two.typical_intervals,
-        two.response_count_interval_pairs(),
+        two.response_counts_and_median_half_widths(),
     )
 
 
@@ -61,7 +61,7 @@ def test_the_same_in_any_pieces(subtests):
 
 def test_every_point_is_that_of_the_judgments_until_then():
     hits = hits_of(130)
-    points = after(hits).response_count_interval_pairs()
+    points = after(hits).response_counts_and_median_half_widths()
     assert [answers for answers, _ in points] == [*range(0, 129, 4), 130]
     for answers, value in points:
         told = moderated_means_of_tally(
@@ -89,7 +89,7 @@ def test_the_early_course_of_a_large_campaign_is_found_without_looking_at_its_it
     monkeypatch.setattr(precision, "moderated_means_of_tally", counting)
     assert precision_after_hits(
         initial_precision(EASL, items), hits, total=400
-    ).response_count_interval_pairs() == list(zip(range(0, 401, 8), told, strict=True))
+    ).response_counts_and_median_half_widths() == list(zip(range(0, 401, 8), told, strict=True))
     assert len(looks) <= most
 
 
@@ -103,10 +103,10 @@ def test_the_typical_interval_is_half_the_width_of_the_median_items_in_points():
 
 
 def test_where_half_of_the_items_are_unknown_it_is_half_of_the_scale():
-    assert initial_precision(EASL, 4).response_count_interval_pairs() == [(0, 50.0)]
+    assert initial_precision(EASL, 4).response_counts_and_median_half_widths() == [(0, 50.0)]
     hits = each_by_another(([0], [0.4]), ([0], [0.6]), ([0], [0.5]), ([0], [0.5]))
-    assert precision_after_hits(initial_precision(EASL, 1), hits).response_count_interval_pairs()[-1][1] < 15
-    assert precision_after_hits(initial_precision(EASL, 3), hits).response_count_interval_pairs()[-1][1] == 50
+    assert precision_after_hits(initial_precision(EASL, 1), hits).response_counts_and_median_half_widths()[-1][1] < 15
+    assert precision_after_hits(initial_precision(EASL, 3), hits).response_counts_and_median_half_widths()[-1][1] == 50
 
 
 def test_going_on_leaves_what_was_known_before_as_it_was():

@@ -8,14 +8,14 @@ from sqlalchemy import Table, make_url, text
 from app.database.cluster import (
     distributed_tables,
     placement_of_tables,
+    refuse_cluster_with_payments,
     refuse_database_in_use,
-    refuse_payments,
     refuse_unusable_cluster,
 )
 from app.database.schema import metadata
 from app.errors import Conflict
 from app.maintenance.cluster_statements import count_most_tasks, iterate_sql_constants
-from app.payments.connections import ConnectionSettings, check_and_store_connection_or_refuse
+from app.payments.connections import ConnectionSettings, check_and_store_payment_settings_or_refuse
 from tests.annotation.hits.campaigns import NOW, create_running_campaign
 from tests.database.test_embedded import run_sql
 from tests.payments.studies import connector_to
@@ -113,12 +113,12 @@ async def test_a_database_that_others_use_is_refused(engine):
 
 async def test_a_database_with_payments_is_refused(engine):
     campaign = await create_running_campaign(engine)
-    await check_and_store_connection_or_refuse(
+    await check_and_store_payment_settings_or_refuse(
         engine, connector_to(NO_SERVICE), campaign, ConnectionSettings(budget=500), now=NOW
     )
     async with engine.connect() as connection:
         with pytest.raises(Conflict) as refusal:
-            await refuse_payments(connection)
+            await refuse_cluster_with_payments(connection)
         assert refusal.value.code == "cluster_without_payments"
 
 

@@ -114,7 +114,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def process_is_running(pid: int) -> bool:
-    return bool(postmaster.process_command_line(pid))
+    return bool(postmaster.command_line_of_process_or_empty(pid))
 
 
 @pytest.fixture
@@ -281,7 +281,7 @@ def test_a_left_over_server_that_comes_up_while_we_start_is_ended_too(data, monk
         server = postmaster_pid(data)
         process.kill()
         process.wait(60)
-        not_there_yet = {"stop_orphaned_server_of_cluster", "disown_lock_files"}
+        not_there_yet = {"stop_orphaned_server_of_cluster", "neutralise_leftover_lock_files"}
 
         def unless_early(name: str, look: Callable[..., None]) -> Callable[..., None]:
             return lambda *where: not_there_yet.discard(name) if name in not_there_yet else look(*where)
@@ -310,7 +310,9 @@ def test_a_left_over_server_that_does_not_end_is_named(data, monkeypatch):
 
 def checkpointer_of(server: int) -> int:
     children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
-    return next(int(child) for child in children if "checkpointer" in postmaster.process_command_line(int(child)))
+    return next(
+        int(child) for child in children if "checkpointer" in postmaster.command_line_of_process_or_empty(int(child))
+    )
 
 
 def test_a_left_over_server_that_hangs_while_it_shuts_down_is_ended_at_once(data, monkeypatch):
@@ -354,7 +356,7 @@ def test_a_pid_file_of_a_dead_server_is_not_taken_for_a_running_one(data):
 @pytest.mark.skipif(not shutil.which("ps"), reason="needs ps")
 def test_processes_are_found_by_ps_where_there_is_no_proc(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert "python" in postmaster.process_command_line(os.getpid())
+    assert "python" in postmaster.command_line_of_process_or_empty(os.getpid())
 
 
 # Killed alone, while its owner goes on

@@ -1,6 +1,6 @@
 import pytest
 
-from app.designs.answer import Answer, Form, Touch, touch_playback_json_or_none
+from app.designs.answer import Answer, Form, Touch, telemetry_of_answers_json_or_none
 from app.designs.scale import competition_ranks_best_first
 from app.designs.slider import Slider
 from app.errors import Invalid
@@ -46,7 +46,7 @@ def test_telemetry_that_does_not_parse_costs_nobody_an_answer(subtests):
     for broken in ("-1", "1e99", "soon", "", "99999999999", "1_0", "٣", "9" * 30):
         with subtests.test(broken=broken):
             answer = read({"score-1": "5", "first_touch_ms-1": broken, "input_kind-1": "telepathy"})
-            assert touch_playback_json_or_none([answer], [1]) is None
+            assert telemetry_of_answers_json_or_none([answer], [1]) is None
 
 
 def test_a_form_that_makes_no_sense_is_refused(subtests):

@@ -21,7 +21,7 @@ from app.experiments.otani_2016 import BaselineExperiment, RandomJudgesExperimen
 from app.experiments.otani_2016_counts import (
     ARM_TITLES,
     ComparisonCountExperiment,
-    easiest_and_hardest_segments,
+    easiest_and_hardest_segment_by_name,
 )
 
 pytestmark = pytest.mark.slow
@@ -80,8 +80,10 @@ def test_a_majority_is_counted_by_sentences_and_shared_where_votes_tie():
 
 def test_the_named_annotators_of_help_overuse_the_senses_that_the_paper_says():
     word = passonneau_2014.load_word_labels_with_fits("help-v")
-    assert {8, 9, 41} < {*passonneau_2014.numbers_of_drawn_annotators(word)}
-    eight, nine, forty_one = (passonneau_2014.label_probabilities_by_known_sense(word, number) for number in (8, 9, 41))
+    assert {8, 9, 41} < {*passonneau_2014.drawn_annotator_numbers(word)}
+    eight, nine, forty_one = (
+        passonneau_2014.label_probabilities_of_each_known_sense(word, number) for number in (8, 9, 41)
+    )
     assert eight[5, 0] > eight[5, 5]  # of sense 6, called sense 1
     assert forty_one[5, 1] > 0.5  # called sense 2
     assert nine[1, 2] > 0.5  # of sense 2, called sense 3
@@ -135,7 +137,7 @@ def test_more_comparisons_agree_better_with_the_truth_by_every_method():
 def test_a_segment_tells_most_where_its_difficulties_are():
     difficulty = np.array([[-1.5, -1.0], [0.5, 1.0], [-0.2, 0.2], [5.0, 6.0]])
     segments = np.repeat([0, 1, 2, 3], [20, 20, 20, 3])
-    assert easiest_and_hardest_segments(difficulty, segments) == {"easy segment": 0, "hard segment": 1}
+    assert easiest_and_hardest_segment_by_name(difficulty, segments) == {"easy segment": 0, "hard segment": 1}
 
 
 def test_who_is_careless_with_a_small_share_is_so_with_a_large_one():

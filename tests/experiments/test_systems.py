@@ -66,7 +66,7 @@ def test_other_outputs_are_other_settings():
 def test_outputs_of_a_hit_are_of_one_segment_and_all_segments_are_used_alike():
     quality = np.arange(12).reshape(4, 3) / 12
     people = SegmentAnnotators([Habits(noise=0.0)], quality, np.random.default_rng(0))
-    shown = [people.draw_scores_by_annotator(0, [0, 2], np.random.default_rng(0)).tolist() for _ in range(4)]
+    shown = [people.draw_scores_of_annotator(0, [0, 2], np.random.default_rng(0)).tolist() for _ in range(4)]
     assert sorted(shown) == [pytest.approx(row, abs=0.01) for row in quality[:, [0, 2]].tolist()]
 
 

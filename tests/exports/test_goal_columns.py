@@ -90,7 +90,7 @@ async def test_a_goal_that_the_law_measures_has_its_scores_beside_each_item(engi
     async with open_snapshot(engine) as connection:
         fitted = (
             await calibrated_intervals.load_calibrated_evidence_extending_previous(connection, campaign.criteria[0])
-        ).evidence.estimates_by_law_or_none
+        ).evidence.law_estimates_or_none
     assert fitted is not None
     low, high = fitted.interval()
     points = 100 * np.column_stack([fitted.mean, fitted.standard_error, low, high])

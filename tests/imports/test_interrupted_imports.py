@@ -14,7 +14,7 @@ from app.database.exclusive_work import hold_work_during_block
 from app.errors import Conflict
 from app.imports import response_storage
 from app.imports.import_continuation import InterruptedImports
-from app.imports.responses_import import response_import_work
+from app.imports.responses_import import response_import_work_name
 from app.privacy.erasure_list import person_hash
 from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
 from tests.annotation.hits.campaigns import (
@@ -116,7 +116,7 @@ async def test_an_import_that_another_process_is_storing_is_left_to_it(engine, r
     campaign = await create_launched_campaign(engine, judgments_per_item=1000)
     await interrupt_import(engine, campaign, results)
     before = await fetch_value(engine, COUNT_RESPONSES)
-    async with hold_work_during_block(engine, response_import_work(campaign.id)):
+    async with hold_work_during_block(engine, response_import_work_name(campaign.id)):
         await continuation(engine).continue_imports()
     assert await fetch_value(engine, COUNT_RESPONSES) == before
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.imports.pasted import pasted_text_as_named_file
+from app.imports.pasted import file_name_and_bytes_of_pasted_text
 from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.drafts import create_draft
 from tests.campaigns.test_routes import create, launched, upload
@@ -47,7 +47,7 @@ async def test_own_columns_are_kept_in_the_address(researcher):
     ],
 )
 def test_a_pasted_text_is_read_as_what_it_looks_like(pasted, read_as, name, content):
-    assert pasted_text_as_named_file(pasted, read_as) == (name, content.encode())
+    assert file_name_and_bytes_of_pasted_text(pasted, read_as) == (name, content.encode())
 
 
 async def test_pasted_lines_are_previewed_and_imported_as_numbered_items(researcher, engine):

@@ -13,7 +13,7 @@ from app.inference.agreement import intraclass, krippendorff, score_agreement
 from app.inference.agreement.label_agreement import cohens_kappa, fleiss_kappa, gwets_ac1, pairwise_agreement
 from app.inference.ground.bootstrap import draw_item_counts_of_resamples
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.weighted_correlation import MeanRanks, weighted_spearman_by_block
+from app.inference.ground.weighted_correlation import MeanRanks, weighted_spearman_of_each_block
 
 LABELS: list[Callable[..., Any]] = [pairwise_agreement, cohens_kappa, fleiss_kappa, gwets_ac1, krippendorff.fit]
 SCORES: list[Callable[..., Any]] = [
@@ -185,7 +185,7 @@ def test_weights_count_as_copies_do(entries):
     x, y, weights = (np.array(column, dtype=float) for column in zip(*entries, strict=True))
     copies = np.repeat(np.arange(len(x)), weights.astype(int))
     one_block = np.zeros(len(x), dtype=int)
-    found = weighted_spearman_by_block(
+    found = weighted_spearman_of_each_block(
         MeanRanks.from_values(x, one_block), MeanRanks.from_values(y, one_block), weights[:, None]
     )[0, 0]
     if len(np.unique(x[copies])) < 2 or len(np.unique(y[copies])) < 2:
@@ -225,7 +225,7 @@ def test_blocks_and_draws_are_correlated_each_by_itself():
     random = rng()
     block, x, y = np.repeat([0, 1, 2], [4, 9, 30]), random.integers(5, size=43) * 1.0, random.random(43)
     weights = random.integers(1, 4, size=(43, 3)) * 1.0
-    found = weighted_spearman_by_block(MeanRanks.from_values(x, block), MeanRanks.from_values(y, block), weights)
+    found = weighted_spearman_of_each_block(MeanRanks.from_values(x, block), MeanRanks.from_values(y, block), weights)
     for k, draw in np.ndindex(3, 3):
         copies = np.repeat(np.flatnonzero(block == k), weights[block == k, draw].astype(int))
         assert found[k, draw] == pytest.approx(spearmanr(x[copies], y[copies]).statistic, abs=1e-12)

@@ -19,7 +19,7 @@ from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_aware import fit
 from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs, Crowd
 from app.inference.ratings.annotator_evidence import EVIDENCE_SIZE, ScoredJudgments
-from app.inference.ratings.annotator_fixed_point import iterate_to_fixed_point
+from app.inference.ratings.annotator_fixed_point import find_fixed_point
 
 RANKME = Path(__file__).parents[2] / "examples" / "data" / "rankme" / "judgments.csv.gz"
 COMMON = Crowd(
@@ -117,7 +117,7 @@ def test_without_trust_a_score_stays_what_it_is_to_the_last_bit():
 def test_the_others_are_heard_without_oneself():
     # Item 0: .2 by annotator 0, .6 and .8 by annotator 1, who judged it twice; item 1: by annotator 0 alone.
     judgments = scored_judgments([0, 0, 0, 1], [0, 1, 1, 0], [0.2, 0.6, 0.8, 0.4])
-    known = AnnotatorBeliefs.from_array_of_rows(np.repeat(beliefs_of(information=0.5).to_rows(), 2, axis=0))
+    known = AnnotatorBeliefs.from_matrix(np.repeat(beliefs_of(information=0.5).to_matrix(), 2, axis=0))
     m, v, plain, weight, *_ = learning.summaries_of_other_judgments_of_item(judgments, known, COMMON)
     assert plain == pytest.approx([0.7, 0.2, 0.2, 0])
     assert weight == pytest.approx([2, 1, 1, 0])
@@ -309,11 +309,11 @@ def test_a_fit_ends_where_it_stays_and_where_other_starts_end(criterion):
     """With two judgments per item changes get small long before the end, and on one of these arms grow again."""
     for seed, arm in enumerate(arms(criterion)):
         judgments = hundred_items(arm, seed)
-        end = iterate_to_fixed_point(judgments, max_rounds=1000, tolerance=1e-7)
+        end = find_fixed_point(judgments, max_rounds=1000, tolerance=1e-7)
         assert end.residual <= 1e-7
-        further = iterate_to_fixed_point(judgments, max_rounds=5000, tolerance=1e-10, starts=[0.3, 20.0])
+        further = find_fixed_point(judgments, max_rounds=5000, tolerance=1e-10, starts=[0.3, 20.0])
         assert further.residual <= 1e-10
-        np.testing.assert_allclose(end.beliefs.to_rows(), further.beliefs.to_rows(), atol=1e-4)
+        np.testing.assert_allclose(end.beliefs.to_matrix(), further.beliefs.to_matrix(), atol=1e-4)
 
 
 def test_a_fit_ends_also_where_some_always_say_the_same():

@@ -23,7 +23,7 @@ from app.inference.online.state_queries import (
 )
 from app.inference.ratings import annotator_aware, belief_models
 from app.inference.ratings import annotator_beliefs as learning
-from app.inference.ratings.annotator_evidence import EVIDENCE_SIZE, evidence_by_annotator
+from app.inference.ratings.annotator_evidence import EVIDENCE_SIZE, evidence_of_each_annotator
 from tests.inference.beliefs import StoredCampaign, law_state_json, posteriors_after
 
 ITEMS = 60
@@ -140,7 +140,7 @@ def test_sums_kept_from_hit_to_hit_are_those_of_all_judgments():
     judged = annotator_aware.validated_scored_judgments(
         np.zeros(len(rows), int), rows[:, 0].astype(int), rows[:, 1], None, 12
     )
-    evidence = evidence_by_annotator(judged, rows[:, 2:].T)
+    evidence = evidence_of_each_annotator(judged, rows[:, 2:].T)
     kept = np.array([learned.annotators[number] for number in range(12)])
     assert kept[:, :EVIDENCE_SIZE] == pytest.approx(evidence, abs=1e-9)
     assert kept[:, -learning.TOTALS_SIZE :].sum(axis=0) == pytest.approx(
@@ -210,7 +210,7 @@ def test_only_those_concerned_change():
     learned = learned_from(campaign(8, 1)[1])
     who, shown, scores = 11, [0, 1], [0.2, 0.9]
     states = [learned.items[item] for item in [*shown, 5]]
-    needed = aware.numbers_of_annotators_involved_in_hit(who, states, learned.campaign_state, rescan_count=1)
+    needed = aware.annotator_numbers_involved_in_hit(who, states, learned.campaign_state, rescan_count=1)
     assert needed == sorted({11, *(who for state in states for who in aware.annotator_number_of_each_judgment(state))})
     change = aware.compute_aware_hit_change(
         who,
@@ -390,7 +390,7 @@ def test_the_level_kept_from_hit_to_hit_is_that_of_all_judgments():
     assert items == len(scanned)
     assert item_means == pytest.approx(sum(score.mean() for score in scanned))
     states = np.array([*learned.annotators.values()])
-    beliefs = learning.AnnotatorBeliefs.from_array_of_rows(
+    beliefs = learning.AnnotatorBeliefs.from_matrix(
         states[:, EVIDENCE_SIZE : EVIDENCE_SIZE + belief_models.RELIABILITY_COUNT + 7]
     )
     assert biases == pytest.approx(states[:, 0] @ beliefs.bias)

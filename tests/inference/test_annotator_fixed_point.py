@@ -17,7 +17,7 @@ def test_a_leap_beyond_where_numbers_end_is_taken_back():
     items = np.repeat(np.arange(count), rng.choice([5, 20, 200], count, p=[0.4, 0.4, 0.2]))
     who = rng.integers(annotators, size=len(items))
     scores = [
-        people.draw_scores_by_annotator(w, [item], rng)[0] for item, w in zip(items.tolist(), who.tolist(), strict=True)
+        people.draw_scores_of_annotator(w, [item], rng)[0] for item, w in zip(items.tolist(), who.tolist(), strict=True)
     ]
     assert np.isfinite(fit(items, who, scores, max_iterations=200, tolerance=1e-4).score).all()
 

@@ -7,10 +7,10 @@ from scipy import stats
 from app.inference.ground.inestimable import Inestimable
 from app.inference.systems.system_clusters import (
     best_and_worst_possible_ranks,
-    cluster_number_by_rank_ranges,
+    cluster_of_each_system_from_rank_ranges,
     fit,
     mask_of_significant_pairs_by_holm,
-    p_values_of_score_differences,
+    p_value_matrix_of_score_differences,
 )
 
 
@@ -51,10 +51,10 @@ def test_where_hits_show_one_system_scores_are_means():
 def test_clusters_are_cut_where_no_ranges_overlap():
     rank = np.array([1, 2, 3, 4, 5])
     low, high = np.array([1, 1, 3, 3, 5]), np.array([2, 2, 4, 4, 5])
-    assert cluster_number_by_rank_ranges(rank, low, high).tolist() == [1, 1, 2, 2, 3]
-    assert cluster_number_by_rank_ranges(rank[::-1], low[::-1], high[::-1]).tolist() == [3, 2, 2, 1, 1]
+    assert cluster_of_each_system_from_rank_ranges(rank, low, high).tolist() == [1, 1, 2, 2, 3]
+    assert cluster_of_each_system_from_rank_ranges(rank[::-1], low[::-1], high[::-1]).tolist() == [3, 2, 2, 1, 1]
     chain = np.array([1, 1, 2, 3, 4]), np.array([2, 3, 4, 5, 5])
-    assert cluster_number_by_rank_ranges(rank, *chain).tolist() == [1] * 5
+    assert cluster_of_each_system_from_rank_ranges(rank, *chain).tolist() == [1] * 5
 
 
 def symmetric(pairs, n, fill):
@@ -86,7 +86,7 @@ def test_two_systems_in_the_same_hits_are_compared_as_by_a_paired_test():
     pairs = np.random.default_rng(3).normal([50.0, 54.0], 10.0, (40, 2))
     rng = np.random.default_rng(1)
     drawn = pairs[rng.integers(40, size=(20_000, 40))].mean(axis=1)
-    found = p_values_of_score_differences(pairs.mean(axis=0), drawn, np.array([40, 40]))
+    found = p_value_matrix_of_score_differences(pairs.mean(axis=0), drawn, np.array([40, 40]))
     assert found[0, 1] == pytest.approx(stats.ttest_rel(*pairs.T).pvalue, rel=0.1)
 
 

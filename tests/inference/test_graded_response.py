@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.observations.baseline import baseline_advice, judgments_that_include_baseline
+from app.inference.observations.baseline import baseline_advice, positions_opponents_and_outcomes_of_baseline
 from app.inference.systems import graded_marginal
 from app.inference.systems.graded_marginal import (
     Prior,
@@ -315,7 +315,9 @@ def test_baseline_that_always_ties_is_no_baseline():
 
 
 def test_comparisons_with_the_baseline_are_picked_and_turned_to_the_systems_side():
-    rows, items, outcomes = judgments_that_include_baseline(7, [7, 1, 2, 3, 7], [1, 7, 7, 4, 7], [1, 1, 0, 1, 0])
+    rows, items, outcomes = positions_opponents_and_outcomes_of_baseline(
+        7, [7, 1, 2, 3, 7], [1, 7, 7, 4, 7], [1, 1, 0, 1, 0]
+    )
     assert rows.tolist() == [0, 1, 2]
     assert items.tolist() == [1, 1, 2]
     assert outcomes.tolist() == [-1, 1, 0]

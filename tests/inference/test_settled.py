@@ -133,7 +133,7 @@ def stopped(seed):
     asking = SelectionSettings(judgments_per_item=60, items_per_hit=4, gamma=0.1, best_count=3)
     mine = SimulatedCampaign(SELECTION_RULES["best"], ONLINE_LAWS["easl"], asking, LawParameters(), 12, rng)
     tally = Tally.empty(12)
-    for hit in mine.iterate_answered_hits(people):
+    for hit in mine.iterate_hits_while_answering_them(people):
         tally = tally.with_judgments_added(hit.items, [hit.annotator] * 4, hit.values)
         known = beliefs_about_means_with_and_without_prior(moderated_means_of_tally(tally))
         if known and all(chance_best_are_highest(one, mine.score, 3, 0.05) >= 0.95 for one in known):

@@ -17,7 +17,7 @@ from app.inference.online.trueskill_aware import (
     LAW,
     posteriors_belief_and_decided_pairs_after_hit,
     updated_pair_posteriors,
-    winner_chance_by_discrimination,
+    winner_chance_at_each_discrimination,
 )
 
 TYPICAL = [float(a == 1.0) for a in DISCRIMINATIONS]
@@ -85,7 +85,7 @@ def test_by_hand_a_first_pair_moves_equal_items_apart_by_the_mean_of_what_each_d
 def test_posteriors_are_the_moments_of_the_exact_posterior_of_a_pair():
     """Sum over a grid of both skills, and over a."""
     i, j, parameters = (0.3, 0.04), (0.6, 0.09), LawParameters(gamma=0.2)
-    chances = winner_chance_by_discrimination(i, j, parameters)
+    chances = winner_chance_at_each_discrimination(i, j, parameters)
     belief = np.array(INITIAL_BELIEF) * chances / np.dot(INITIAL_BELIEF, chances)
     found = updated_pair_posteriors(i, j, belief.tolist(), parameters, is_tied=False)
     skill = np.linspace(-2.5, 3.0, 1101)

@@ -8,7 +8,7 @@ import pytest
 
 from app.designs.registry import DESIGNS
 from app.http.languages.catalogue import read_messages_of_language
-from app.http.templating import translations_for_scripts_as_json
+from app.http.templating import script_translations_json_or_empty
 from tests.annotation.hits.campaigns import create_running_campaign, form_fields
 
 GERMAN = {"accept-language": "de-DE,de;q=0.9,en;q=0.5"}
@@ -119,11 +119,11 @@ async def test_there_is_no_choice_where_the_campaign_has_a_language_and_none_tha
 
 
 def test_a_page_brings_the_words_of_its_own_scripts_alone():
-    slider, ranking = (json.loads(translations_for_scripts_as_json("de", design)) for design in ("slider", "ranking"))
+    slider, ranking = (json.loads(script_translations_json_or_empty("de", design)) for design in ("slider", "ranking"))
     assert "Order, highest first: %(order)s." in slider.keys() - ranking.keys()
     assert "%(name)s, no place" in ranking.keys() - slider.keys()
     assert "Nothing yet." in slider.keys() & ranking.keys()
-    assert translations_for_scripts_as_json("en", "slider") == ""
+    assert script_translations_json_or_empty("en", "slider") == ""
 
 
 async def test_scripts_get_their_words_with_the_page_and_none_in_english(client, engine):

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.designs.campaign import Campaign
 from app.payments.bonus_list import BonusLine
-from app.payments.connections import ConnectionSettings, ServiceConnector, check_and_store_connection_or_refuse
+from app.payments.connections import ConnectionSettings, ServiceConnector, check_and_store_payment_settings_or_refuse
 from app.payments.ledger import add_prepared_bonuses_and_count_new
 from app.payments.payment_work import PaymentWork
 from app.payments.send_request import request_sending_of_prepared_payments_or_refuse
@@ -63,13 +63,13 @@ class Study:
     async def send(self) -> None:
         async with self.engine.begin() as connection:
             await request_sending_of_prepared_payments_or_refuse(connection, self.campaign, now=self.clock.now)
-        await self.work.work_on_due_campaigns()
+        await self.work.pay_and_reconcile_due_campaigns()
 
     async def work_again(self, **time: float) -> None:
         """Let the next turn come, after this time."""
         self.clock.advance(**time)
         await execute_sql(self.engine, "UPDATE payment_accounts SET due_at = :now", now=self.clock.now)
-        await self.work.work_on_due_campaigns()
+        await self.work.pay_and_reconcile_due_campaigns()
 
     async def states(self) -> list[str]:
         """Of bonuses."""
@@ -112,7 +112,7 @@ async def create_study(
     )
     connector = connector_to(books.address)
     chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=budget)
-    await check_and_store_connection_or_refuse(engine, connector, campaign, chosen, now=NOW)
+    await check_and_store_payment_settings_or_refuse(engine, connector, campaign, chosen, now=NOW)
     await execute_sql(engine, "UPDATE payment_accounts SET study = :study", study=entered)
     return Study(engine, campaign, books, connector)
 

@@ -20,7 +20,7 @@ async def create_study_with_approvals(engine, prolific, **settings):
 async def take_turn(study, connector):
     study.clock.advance(minutes=10)
     await execute_sql(study.engine, "UPDATE payment_accounts SET due_at = :now", now=study.clock.now)
-    await PaymentWork(study.engine, connector, study.clock).work_on_due_campaigns()
+    await PaymentWork(study.engine, connector, study.clock).pay_and_reconcile_due_campaigns()
 
 
 async def account_problem(study):

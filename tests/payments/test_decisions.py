@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from app.errors import BadGateway, Conflict
 from app.payments.connections import forget_token_and_submissions_of_strangers
-from app.payments.decisions import SubmissionDecision, decide_on_submission
+from app.payments.decisions import SubmissionDecision, carry_out_submission_decision_or_refuse
 from app.payments.payment_work import PaymentWork
 from app.payments.review import list_submissions
 from app.privacy.erasures import erase_person_and_return_erasure
@@ -38,7 +38,7 @@ async def end_process():
 
 
 async def decide(study, decision, connector=None):
-    await decide_on_submission(
+    await carry_out_submission_decision_or_refuse(
         study.engine, connector or study.connector, study.campaign, DECISIONS[decision], clock=study.clock
     )
 
@@ -172,7 +172,7 @@ async def test_a_submission_that_easel_approves_just_now_is_neither_rejected_nor
 async def take_turn(study, connector):
     study.clock.advance(minutes=10)
     await execute_sql(study.engine, "UPDATE payment_accounts SET due_at = :now", now=study.clock.now)
-    await PaymentWork(study.engine, connector, study.clock).work_on_due_campaigns()
+    await PaymentWork(study.engine, connector, study.clock).pay_and_reconcile_due_campaigns()
 
 
 @pytest.mark.parametrize(("decision", "state"), [("reject", "cancelled"), ("approve", "sent")])

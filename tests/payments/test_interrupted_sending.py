@@ -125,7 +125,9 @@ async def run_chaos(study: Study, service: ProlificService, chance: random.Rando
         await make_due(study)
         account = await study.work.take_due_account_or_none()
         assert account is not None
-        await asyncio.gather(*(process.work_on_account(account) for process in processes), return_exceptions=True)
+        await asyncio.gather(
+            *(process.pay_and_reconcile_account(account) for process in processes), return_exceptions=True
+        )
         if chance.random() < 0.2:  # a person on the platform's own page
             study.books.submissions[f"s{chance.randint(1, 3)}"]["status"] = "APPROVED"
         minutes = chance.choice([0, 1, 6, 11])

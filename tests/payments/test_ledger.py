@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.errors import Conflict, Invalid
-from app.payments.bonus_list import BonusLine, parse_bonus_list
+from app.payments.bonus_list import BonusLine, parse_bonus_list_or_refuse
 from app.payments.connections import load_account_or_refuse
 from app.payments.ledger import add_prepared_bonuses_and_count_new, load_ledger_totals
 from tests.annotation.hits.campaigns import create_annotator, execute_sql, fetch_rows, fetch_value
@@ -91,7 +91,7 @@ async def other_without_budget(engine, study):
 
 def test_a_list_has_ids_amounts_and_reasons():
     listed = 'id,amount,reason\nA1,4.25,"careful, and quick"\n\ns2,1\n'
-    assert parse_bonus_list(listed) == [BonusLine("A1", 425, "careful, and quick"), BonusLine("s2", 100, "")]
+    assert parse_bonus_list_or_refuse(listed) == [BonusLine("A1", 425, "careful, and quick"), BonusLine("s2", 100, "")]
 
 
 @pytest.mark.parametrize(
@@ -117,5 +117,5 @@ def test_a_list_has_ids_amounts_and_reasons():
 )
 def test_a_list_that_cannot_be_read_is_refused(listed, code):
     with pytest.raises(Invalid) as refused:
-        parse_bonus_list(listed)
+        parse_bonus_list_or_refuse(listed)
     assert refused.value.code == code

@@ -5,7 +5,7 @@ import pytest_asyncio
 from sqlalchemy import make_url
 
 from app.errors import Conflict
-from app.payments.connections import ConnectionSettings, check_and_store_connection_or_refuse
+from app.payments.connections import ConnectionSettings, check_and_store_payment_settings_or_refuse
 from tests.annotation.hits.campaigns import NOW, create_running_campaign
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.payments.studies import connector_to
@@ -34,7 +34,7 @@ async def test_a_program_gets_the_code(app, api_client, list_name):  # noqa: F81
 async def test_a_budget_is_refused_through_every_door(engine):
     campaign = await create_running_campaign(engine)
     with pytest.raises(Conflict) as refusal:
-        await check_and_store_connection_or_refuse(
+        await check_and_store_payment_settings_or_refuse(
             engine, connector_to("http://127.0.0.1:1"), campaign, ConnectionSettings(budget=500), now=NOW
         )
     assert refusal.value.code == "payments_on_cluster"

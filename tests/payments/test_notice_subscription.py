@@ -10,7 +10,11 @@ from app.annotation.platforms.prolific.service import ProlificService
 from app.cli.commands import easel
 from app.errors import BadGateway, Conflict
 from app.payments.connections import ServiceConnector
-from app.payments.notice_subscription import end_notices, list_subscriptions_of_workspace, subscribe_to_notices
+from app.payments.notice_subscription import (
+    end_notices_or_refuse,
+    list_workspace_subscriptions_and_own_id,
+    subscribe_to_notices_or_refuse,
+)
 from app.payments.token_encryption import TokenCipher
 from tests.annotation.hits.campaigns import execute_sql, fetch_rows, fetch_value
 from tests.payments.fake_prolific import TOKEN, signed_notice
@@ -37,7 +41,7 @@ def page(study):
 
 
 async def subscribe(study, base_url=HTTPS):
-    await subscribe_to_notices(study.engine, study.connector, study.campaign, base_url)
+    await subscribe_to_notices_or_refuse(study.engine, study.connector, study.campaign, base_url)
 
 
 async def test_a_subscription_is_confirmed_and_its_notices_count(engine, client, study, prolific):
@@ -100,7 +104,7 @@ async def test_subscriptions_of_other_programs_stay(study, prolific):
     other = {"event_type": "submission.status.change", "target_url": "https://else", "workspace_id": "workspace1"}
     prolific.subscriptions["other"] = {"id": "other", "is_enabled": True, **other}
     await subscribe(study)
-    await end_notices(study.engine, study.connector, study.campaign)
+    await end_notices_or_refuse(study.engine, study.connector, study.campaign)
     assert [*prolific.subscriptions] == ["other"]
 
 
@@ -109,11 +113,11 @@ async def test_notices_are_ended_although_the_platform_lost_them(engine, study, 
     await subscribe(study)
     if is_gone:
         prolific.subscriptions.clear()
-    await end_notices(study.engine, study.connector, study.campaign)
+    await end_notices_or_refuse(study.engine, study.connector, study.campaign)
     assert prolific.subscriptions == {}
     assert await fetch_rows(engine, "SELECT hook_subscription, hook_secret FROM payment_accounts") == [("", None)]
     with pytest.raises(Conflict) as refused:
-        await end_notices(study.engine, study.connector, study.campaign)
+        await end_notices_or_refuse(study.engine, study.connector, study.campaign)
     assert refused.value.code == "not_subscribed"
 
 
@@ -124,9 +128,9 @@ async def test_of_two_subscriptions_at_once_one_is_left_and_stored(engine, study
         prolific.subscriptions["first"] = {"id": "first", "is_enabled": True, **other}
 
     class ServiceOfSecondPerson(ProlificService):
-        async def subscribe_to_submissions(self, workspace, address):
+        async def subscribe_to_submissions_and_return_id(self, workspace, address):
             await execute_sql(engine, "UPDATE payment_accounts SET hook_subscription = 'first'")
-            return await super().subscribe_to_submissions(workspace, address)
+            return await super().subscribe_to_submissions_and_return_id(workspace, address)
 
     service = ServiceOfSecondPerson(prolific.address, TOKEN)
     study.connector = ServiceConnector(study.connector.settings, study.connector.cipher, lambda *_: service)
@@ -143,7 +147,7 @@ async def test_subscriptions_of_all_pages_are_seen(study, prolific):
     for number in range(130):
         prolific.subscriptions[f"other-{number}"] = {"id": f"other-{number}", "is_enabled": True, **other}
     await subscribe(study)
-    found, own = await list_subscriptions_of_workspace(study.engine, study.connector, study.campaign)
+    found, own = await list_workspace_subscriptions_and_own_id(study.engine, study.connector, study.campaign)
     assert len(found) == 131
     assert own in {row.id for row in found}
 
@@ -151,8 +155,8 @@ async def test_subscriptions_of_all_pages_are_seen(study, prolific):
 async def test_a_token_that_cannot_be_read_refuses_notices(engine, study):
     changed = ServiceConnector(study.connector.settings, TokenCipher("another key of the server, long enough"))
     for work in (
-        subscribe_to_notices(engine, changed, study.campaign, HTTPS),
-        list_subscriptions_of_workspace(engine, changed, study.campaign),
+        subscribe_to_notices_or_refuse(engine, changed, study.campaign, HTTPS),
+        list_workspace_subscriptions_and_own_id(engine, changed, study.campaign),
     ):
         with pytest.raises(Conflict) as refused:
             await work

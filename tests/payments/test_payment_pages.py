@@ -297,7 +297,7 @@ async def test_two_managers_who_press_send_pay_once(engine, study, prolific):
     for _ in range(2):
         async with engine.begin() as connection:
             await request_sending_of_prepared_payments_or_refuse(connection, study.campaign, now=study.clock.now)
-        await study.work.work_on_due_campaigns()
+        await study.work.pay_and_reconcile_due_campaigns()
     assert prolific.paid_by_submission() == {"s1": [425]}
 
 

@@ -79,7 +79,7 @@ async def test_the_next_turn_comes_when_the_service_allows_it(engine, prolific):
     assert await fetch_rows(engine, in_time, now=study.clock.now) == [(True,)]
     study.clock.advance(seconds=130)
     prolific.trouble = lambda _call: None
-    await study.work.work_on_due_campaigns()
+    await study.work.pay_and_reconcile_due_campaigns()
     assert await fetch_value(engine, "SELECT count(*) FROM submissions") == 2
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.errors import Conflict
 from app.payments import payment_work
-from app.payments.connections import ConnectionSettings, check_and_store_connection_or_refuse
+from app.payments.connections import ConnectionSettings, check_and_store_payment_settings_or_refuse
 from app.payments.review import list_submissions, store_review_settings_or_refuse
 from app.privacy.erasure_list import person_hash
 from app.privacy.erasures import erase_person_and_return_erasure
@@ -296,7 +296,7 @@ async def test_two_processes_take_a_campaign_once(engine, prolific):
     assert await study.work.take_due_account_or_none() is None
     await execute_sql(engine, "UPDATE payment_accounts SET due_at = :now", now=study.clock.now)  # such as a notice
     assert await study.work.take_due_account_or_none() is None
-    await study.work.work_on_account(taken)
+    await study.work.pay_and_reconcile_account(taken)
     assert await study.work.take_due_account_or_none() is not None
 
 
@@ -312,7 +312,7 @@ async def test_a_turn_without_time_left_goes_on_in_the_next(engine, prolific, mo
     monkeypatch.setattr(payment_work, "TIME_OF_STEP_SECONDS", 0.0)
     account = await study.work.take_due_account_or_none()
     assert account is not None
-    await study.work.work_on_account(account)
+    await study.work.pay_and_reconcile_account(account)
     assert await fetch_rows(engine, "SELECT due_at <= :now, problem FROM payment_accounts", now=study.clock.now) == [
         (True, "")
     ]
@@ -360,7 +360,7 @@ async def test_a_study_that_another_campaign_of_the_workspace_reads_is_refused(e
     study = await create_study(engine, prolific)
     other = await create_running_campaign(engine, name="Other", currency="GBP")
     chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=1_000)
-    await check_and_store_connection_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
+    await check_and_store_payment_settings_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
     second = replace(study, campaign=other)
     with pytest.raises(Conflict) as refused:
         await set_review(second, of="study-2 study-1")
@@ -374,10 +374,10 @@ async def test_a_study_that_two_campaigns_read_is_a_problem_of_both(engine, prol
     study = await create_study(engine, prolific)
     other = await create_running_campaign(engine, name="Other", currency="GBP")
     chosen = ConnectionSettings(budget=1_000)
-    await check_and_store_connection_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
+    await check_and_store_payment_settings_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
     await set_review(replace(study, campaign=other))  # before it has a token
     chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=1_000)
-    await check_and_store_connection_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
+    await check_and_store_payment_settings_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
     await study.work_again(minutes=10)
     for (problem,) in await fetch_rows(engine, "SELECT problem FROM payment_accounts"):
         assert "Another campaign reads study study-1, too" in problem
@@ -387,10 +387,10 @@ async def test_no_campaign_approves_by_itself_in_a_study_that_two_campaigns_read
     study = await create_study(engine, prolific, people=1)
     other = await create_running_campaign(engine, name="Other", currency="GBP")
     chosen = ConnectionSettings(budget=1_000)
-    await check_and_store_connection_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
+    await check_and_store_payment_settings_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
     await set_review(replace(study, campaign=other))  # before it has a token
     chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=1_000)
-    await check_and_store_connection_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
+    await check_and_store_payment_settings_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
     await set_review(study, approves=True)
     await study.work_again(minutes=10)
     assert prolific.submissions["s1"]["status"] == "AWAITING REVIEW"

@@ -83,7 +83,7 @@ async def test_programs_send_what_they_saw(program, study):
         await request_sending_of_prepared_payments_or_refuse(
             connection, study.campaign, shown_payments=ShownPayments(payment, 100), now=study.clock.now
         )
-    await study.work.work_on_due_campaigns()
+    await study.work.pay_and_reconcile_due_campaigns()
     assert await study.states() == ["sent"]
 
 

@@ -9,11 +9,11 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from app.errors import Conflict
 from app.payments.connections import (
     ConnectionSettings,
-    check_and_store_connection_or_refuse,
+    check_and_store_payment_settings_or_refuse,
     forget_token_and_submissions_of_strangers,
     load_account_or_refuse,
 )
-from app.payments.decisions import SubmissionDecision, decide_on_submission
+from app.payments.decisions import SubmissionDecision, carry_out_submission_decision_or_refuse
 from app.payments.ledger import load_ledger_totals, store_decision_on_payment_or_refuse
 from app.payments.rewards import count_rewards_outside_ledger
 from app.privacy.erasures import erase_person_and_return_erasure
@@ -27,7 +27,9 @@ async def let_easel_approve(study):
 
 async def approve(study, submission):
     decided = SubmissionDecision(submission, "approve")
-    await decide_on_submission(study.engine, study.connector, study.campaign, decided, clock=study.clock)
+    await carry_out_submission_decision_or_refuse(
+        study.engine, study.connector, study.campaign, decided, clock=study.clock
+    )
 
 
 async def money_left(study):
@@ -136,7 +138,9 @@ async def test_a_budget_from_before_rewards_were_counted_covers_bonuses_alone_un
     assert prolific.rewards_paid == ["s1", "s2"]
     assert await money_left(study) == 100
     chosen = ConnectionSettings(workspace="workspace1", budget=200)
-    await check_and_store_connection_or_refuse(engine, study.connector, study.campaign, chosen, now=study.clock.now)
+    await check_and_store_payment_settings_or_refuse(
+        engine, study.connector, study.campaign, chosen, now=study.clock.now
+    )
     assert await money_left(study) == 20
 
 
@@ -385,7 +389,7 @@ async def test_a_submission_that_one_reading_misses_is_still_asked_to_be_returne
     study = await create_study(engine, prolific, people=1)
     await study.work_again(minutes=10)
     decided = SubmissionDecision("s1", "request_return", message="Your answers are missing.")
-    await decide_on_submission(engine, study.connector, study.campaign, decided, clock=study.clock)
+    await carry_out_submission_decision_or_refuse(engine, study.connector, study.campaign, decided, clock=study.clock)
     await let_easel_approve(study)
     row = prolific.submissions.pop("s1")
     await study.work_again(minutes=10)

@@ -217,7 +217,7 @@ async def test_two_processes_send_each_payment_once(engine, prolific):
         await request_sending_of_prepared_payments_or_refuse(connection, study.campaign, now=study.clock.now)
     account = await study.work.take_due_account_or_none()
     assert account is not None
-    await asyncio.gather(*(study.work.work_on_account(account) for _ in range(4)))
+    await asyncio.gather(*(study.work.pay_and_reconcile_account(account) for _ in range(4)))
     await study.work_again(minutes=10)
     assert prolific.paid_by_submission() == {f"s{number}": [100, 50] for number in range(1, 7)}
     assert prolific.most_at_a_time == 1

@@ -7,9 +7,9 @@ import pytest
 
 from app.accounts.access import Access
 from app.errors import Conflict
-from app.payments.connections import ConnectionSettings, check_and_store_connection_or_refuse
-from app.payments.decisions import SubmissionDecision, decide_on_submission
-from app.payments.rewards import book_rewards
+from app.payments.connections import ConnectionSettings, check_and_store_payment_settings_or_refuse
+from app.payments.decisions import SubmissionDecision, carry_out_submission_decision_or_refuse
+from app.payments.rewards import book_rewards_and_return_problems
 from app.privacy.erasures import erase_person_and_return_erasure
 from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, execute_sql, fetch_rows
 from tests.payments.fake_prolific import TOKEN
@@ -42,14 +42,16 @@ async def create_campaign_that_reads_study_1(engine, first, name, *, people, bud
         await create_annotator(engine, other, f"p{number}", "prolific", assignment=f"s{number}", STUDY_ID="study-1")
     await execute_sql(engine, COMPLETE_ALL, now=NOW)
     chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=budget)
-    await check_and_store_connection_or_refuse(engine, first.connector, other, chosen, now=NOW)
+    await check_and_store_payment_settings_or_refuse(engine, first.connector, other, chosen, now=NOW)
     await execute_sql(engine, "UPDATE payment_accounts SET study = 'study-1'")
     return replace(first, campaign=other)
 
 
 async def approve(study, submission, access=None):
     decided = SubmissionDecision(submission, "approve")
-    await decide_on_submission(study.engine, study.connector, study.campaign, decided, clock=study.clock, access=access)
+    await carry_out_submission_decision_or_refuse(
+        study.engine, study.connector, study.campaign, decided, clock=study.clock, access=access
+    )
 
 
 async def live_rewards(study):
@@ -270,7 +272,7 @@ async def test_an_unclear_reward_of_a_campaign_that_no_longer_reads_is_settled_b
     prolific.submissions["s1"]["status"] = status
     first.clock.advance(minutes=10)
     await execute_sql(engine, "UPDATE payment_accounts SET due_at = :now WHERE token IS NOT NULL", now=first.clock.now)
-    await first.work.work_on_due_campaigns()
+    await first.work.pay_and_reconcile_due_campaigns()
     expected = (holder.campaign.id, "s1", "sent") if holds_in_the_end else (other.campaign.id, "s1", "prepared")
     assert await live_rewards(first) == [expected]
 
@@ -294,7 +296,9 @@ async def test_a_hundred_readings_at_once_reserve_each_reward_once_and_pass_no_b
     assert await live_rewards(first) == []
     await execute_sql(engine, "UPDATE payment_accounts SET budget = :budget", budget=5 * 90 + 89)
     campaigns = [first.campaign.id, second.campaign.id]
-    await asyncio.gather(*(book_rewards(engine, campaigns[k % 2], now=first.clock.now) for k in range(100)))
+    await asyncio.gather(
+        *(book_rewards_and_return_problems(engine, campaigns[k % 2], now=first.clock.now) for k in range(100))
+    )
     rewards = await live_rewards(first)
     assert len({submission for _, submission, _ in rewards}) == len(rewards) == 10
     assert [sum(holder == campaign for holder, *_ in rewards) for campaign in campaigns] == [5, 5]

@@ -53,7 +53,9 @@ async def take_turns(studies, service, chance):
     await make_due(studies[0])
     accounts = [account for account in [await studies[0].work.take_due_account_or_none() for _ in studies] if account]
     processes = [
-        process_that_ends(studies[0], service, chance.choice([None, *range(MOST_STEPS)])).work_on_account(account)
+        process_that_ends(studies[0], service, chance.choice([None, *range(MOST_STEPS)])).pay_and_reconcile_account(
+            account
+        )
         for account in accounts
     ]
     await asyncio.gather(*processes, return_exceptions=True)

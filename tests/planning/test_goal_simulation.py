@@ -67,7 +67,7 @@ def run_campaign(mine, known, seed):
             ) or pytest.fail("the campaign wants no more")
             who = int(rng.integers(200))
             there.update_campaign_by_answer(
-                type(there.hits[0])(who, draw.items, people.draw_scores_by_annotator(who, draw.items, rng).tolist())
+                type(there.hits[0])(who, draw.items, people.draw_scores_of_annotator(who, draw.items, rng).tolist())
             )
         more += 15
         known = evidence_of(there.hits)
@@ -126,9 +126,9 @@ def test_a_draft_is_planned_by_an_earlier_campaign():
 def test_the_chance_grows_with_the_judgments_and_a_reached_goal_needs_none():
     mine = campaign("intervals")
     found = forecast_goal(mine, no_evidence(ITEMS), PEOPLE, runs=8, seed=2)
-    assert np.all(np.diff(found.share_of_runs_at_goal_by_check) >= 0)
-    assert found.share_of_runs_at_goal_by_check[0] == 0
-    assert found.share_of_runs_at_goal_by_check[-1] == 1
+    assert np.all(np.diff(found.share_of_runs_at_goal_at_each_check) >= 0)
+    assert found.share_of_runs_at_goal_at_each_check[0] == 0
+    assert found.share_of_runs_at_goal_at_each_check[-1] == 1
     easy = campaign("intervals", goal_width=50)
     known, _ = run_campaign(easy, 3, 1)
     assert forecast_goal(easy, known, PEOPLE, runs=3, seed=2).median_and_band_of_judgments_needed == (0, 0, 0)

@@ -11,7 +11,7 @@ from app.annotation.onboarding.personal_links import create_missing_links_and_co
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
-from app.maintenance.postgres_programs import find_postgres_program, run_postgres_program
+from app.maintenance.postgres_programs import find_postgres_program_or_raise, run_postgres_program
 from app.privacy.erasures import Erasure, erase_person_and_return_erasure
 from app.privacy.person_search import load_only_person_or_refuse
 from app.quality import decisions
@@ -120,7 +120,10 @@ async def dump_database(engine: AsyncEngine, folder: Path) -> str:
     url = engine.url.render_as_string(hide_password=False)
     dump = folder / "dump.sql"
     await run_postgres_program(
-        await asyncio.to_thread(find_postgres_program, "pg_dump", version), url, "--data-only", f"--file={dump}"
+        await asyncio.to_thread(find_postgres_program_or_raise, "pg_dump", version),
+        url,
+        "--data-only",
+        f"--file={dump}",
     )
     return dump.read_text()
 

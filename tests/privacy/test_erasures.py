@@ -9,7 +9,7 @@ import pytest
 from app.annotation.hits.remarks import SELECT_FLAGGED_ITEMS
 from app.annotation.onboarding.visit_progress import STORE_STEP_RESULT
 from app.errors import Conflict, Gone, Invalid, NotFound
-from app.privacy.erasure_work import finish_open_erasures
+from app.privacy.erasure_work import finish_erasures_that_are_due
 from app.privacy.erasures import erase_person_and_return_erasure
 from app.privacy.retention import RetentionDue, lock_campaign_and_tell_if_still_due
 from app.quality import decisions
@@ -57,7 +57,7 @@ RULES = ("anonymise", "remove")
 
 async def erase_completely(engine, campaign, term, rule):
     erasure = await erase_found(engine, campaign, term, rule, now=LATER)
-    await finish_open_erasures(engine, now=LATER)
+    await finish_erasures_that_are_due(engine, now=LATER)
     return erasure
 
 
@@ -118,7 +118,7 @@ async def test_removed_values_are_overwritten_only_after_no_revision_needs_them(
     assert await verification_is_clean(engine, campaign)
     await switch_revision_if_it_misses_decisions(engine, campaign.id, now=LATER)
     assert await verification_is_clean(engine, campaign)
-    await finish_open_erasures(engine, now=LATER)
+    await finish_erasures_that_are_due(engine, now=LATER)
     assert await verification_is_clean(engine, campaign)
     assert await fetch_value(engine, "SELECT finished_at FROM erasures") == LATER
 
@@ -231,10 +231,10 @@ async def test_one_erasure_that_fails_stops_no_other(engine, caplog):
         f"""CREATE TRIGGER fails BEFORE UPDATE ON erasures FOR EACH ROW
             WHEN (NEW.receipt = '{failing.receipt}') EXECUTE FUNCTION fail()""",
     )
-    await finish_open_erasures(engine, now=LATER, receipt_number=other.receipt)
+    await finish_erasures_that_are_due(engine, now=LATER, receipt_number=other.receipt)
     assert failing.receipt in caplog.text
     with pytest.raises(Exception, match="disk full"):
-        await finish_open_erasures(engine, now=LATER, receipt_number=failing.receipt)
+        await finish_erasures_that_are_due(engine, now=LATER, receipt_number=failing.receipt)
     rows = await fetch_rows(engine, "SELECT receipt FROM erasures WHERE finished_at IS NOT NULL")
     assert rows == [(other.receipt,)]
 
@@ -246,7 +246,7 @@ async def test_the_last_step_draws_no_other_id_or_pseudonym(engine):
         "SELECT a.worker_id, a.pseudonym, s.external_id FROM annotators a JOIN assignments s ON a.id = s.annotator_id"
     )
     before = await fetch_rows(engine, drawn + " ORDER BY a.id, s.id")
-    await finish_open_erasures(engine, now=LATER)
+    await finish_erasures_that_are_due(engine, now=LATER)
     assert await fetch_rows(engine, drawn + " ORDER BY a.id, s.id") == before
 
 

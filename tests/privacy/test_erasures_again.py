@@ -7,7 +7,7 @@ import pytest
 from app.imports.import_continuation import InterruptedImports
 from app.privacy.erasure_list import ListedErasure, load_erasure_list, person_hash
 from app.privacy.erasure_reapplication import reapply_erasures_and_count_by_state
-from app.privacy.erasure_work import finish_open_erasures
+from app.privacy.erasure_work import finish_erasures_that_are_due
 from app.privacy.erasures import erase_person_and_return_erasure
 from app.privacy.retention import erase_outdated_data
 from app.privacy.withdrawal import withdraw_annotator_and_return_erasure
@@ -149,6 +149,6 @@ async def test_an_erasure_that_is_refused_stops_none_after_it(engine, caplog):
     anonymised, other = await list_and_bring_back(engine, first)
     await execute_sql(engine, "UPDATE annotators SET worker_id = 'ben' WHERE id = (SELECT max(id) FROM annotators)")
     await erase_person_and_return_erasure(engine, campaign.slug, "A1", "remove", now=LATER)
-    await finish_open_erasures(engine, now=LATER)
+    await finish_erasures_that_are_due(engine, now=LATER)
     assert await reapply_erasures_and_count_by_state(engine, [anonymised, other], now=LATER) == {"erased": 1}
     assert anonymised.receipt in caplog.text

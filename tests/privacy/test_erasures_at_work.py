@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.privacy.erasure_work import finish_open_erasures
+from app.privacy.erasure_work import finish_erasures_that_are_due
 from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_value, submit_scores, try_to_lease_hit
 from tests.privacy.people import (
     TRACES,
@@ -35,7 +35,7 @@ async def test_no_trace_is_left_while_others_answer(engine, tmp_path, caplog, ru
 
     async def erase():
         await erase_found(engine, campaign, WORKER_ID, rule, now=LATER)
-        await finish_open_erasures(engine, now=LATER)
+        await finish_erasures_that_are_due(engine, now=LATER)
 
     await asyncio.gather(*map(answer, assignments[::2]), erase(), *map(answer, assignments[1::2]))
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == before + ANNOTATORS * HITS_EACH

@@ -10,7 +10,7 @@ from app.errors import Conflict
 from app.imports import response_storage
 from app.imports.import_continuation import InterruptedImports
 from app.imports.responses_import import import_responses_of_file_and_return_receipt
-from app.privacy.erasure_work import finish_open_erasures
+from app.privacy.erasure_work import finish_erasures_that_are_due
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.retention import erase_outdated_data
 from tests.annotation.hits.campaigns import (
@@ -52,7 +52,7 @@ async def campaign(engine):
 @pytest.mark.parametrize("rule", ["anonymise", "remove"])
 async def test_the_same_file_is_refused_after_its_people_were_erased(engine, campaign, rule):
     await erase_found(engine, campaign, "Ann", rule, now=LATER)
-    await finish_open_erasures(engine, now=LATER)
+    await finish_erasures_that_are_due(engine, now=LATER)
     with pytest.raises(Conflict) as refusal:
         await import_answers(engine, campaign, "Ann", "Ben")
     assert refusal.value.code == "assignment_known"
@@ -86,11 +86,11 @@ async def test_an_erasure_is_finished_when_the_file_of_an_interrupted_import_is_
     monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 5)
     await interrupt_import_of(engine, campaign, *(f"W{k}" for k in range(12)), "Ann")
     await erase_found(engine, campaign, "Ann", rule, now=LATER)
-    await finish_open_erasures(engine, now=LATER)
+    await finish_erasures_that_are_due(engine, now=LATER)
     assert await fetch_value(engine, COUNT_FINISHED) == 0
     await InterruptedImports(engine, lambda _campaign_id: None).continue_imports()
     assert await fetch_value(engine, COUNT_FILES) == 0
-    await finish_open_erasures(engine, now=LATER)
+    await finish_erasures_that_are_due(engine, now=LATER)
     assert await fetch_value(engine, COUNT_FINISHED) == 1
     assert await fetch_value(engine, "SELECT count(*) FROM annotators WHERE starts_with(worker_id, 'W')") == 12
     assert await fetch_value(engine, "SELECT count(*) FROM annotators WHERE worker_id = 'Ann'") == 0
@@ -102,13 +102,13 @@ async def test_an_erasure_while_an_import_reads_its_file_is_finished_when_the_fi
 ):
     monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 5)
     await erase_found(engine, campaign, "Ann", "anonymise", now=LATER)
-    await finish_open_erasures(engine, now=LATER)
+    await finish_erasures_that_are_due(engine, now=LATER)
     assert await fetch_value(engine, COUNT_FINISHED) == 1
     await interrupt_import_of(engine, campaign, *(f"W{k}" for k in range(12)), "Ann")  # which began before
-    await finish_open_erasures(engine, now=LATER)
+    await finish_erasures_that_are_due(engine, now=LATER)
     assert await fetch_value(engine, COUNT_FINISHED) == 0
     await InterruptedImports(engine, lambda _campaign_id: None).continue_imports()
-    await finish_open_erasures(engine, now=LATER)
+    await finish_erasures_that_are_due(engine, now=LATER)
     assert await fetch_value(engine, COUNT_FINISHED) == 1
 
 
@@ -117,18 +117,24 @@ async def test_an_erasure_during_the_first_transaction_of_an_import_is_finished_
 ):
     """Both steps of the erasure come while the file is stored, but not committed."""
     monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 5)
-    is_stored, may_go_on, store = asyncio.Event(), asyncio.Event(), response_storage.ResponseStorage.store_batch
+    is_stored, may_go_on, store = (
+        asyncio.Event(),
+        asyncio.Event(),
+        response_storage.ResponseStorage.store_batch_and_return_hits_counts_seconds,
+    )
 
     async def store_batch_after_the_erasure(storage, connection, batch):
         is_stored.set()
         await may_go_on.wait()
         return await store(storage, connection, batch)
 
-    monkeypatch.setattr(response_storage.ResponseStorage, "store_batch", store_batch_after_the_erasure)
+    monkeypatch.setattr(
+        response_storage.ResponseStorage, "store_batch_and_return_hits_counts_seconds", store_batch_after_the_erasure
+    )
     importing = asyncio.create_task(interrupt_import_of(engine, campaign, *(f"W{k}" for k in range(12)), "Ann"))
     await is_stored.wait()
     await erase_found(engine, campaign, "Ann", "anonymise", now=LATER)
-    finishing = asyncio.create_task(finish_open_erasures(engine, now=LATER))
+    finishing = asyncio.create_task(finish_erasures_that_are_due(engine, now=LATER))
     waiting = asyncio.create_task(wait_until(engine, requests_are_waiting_sql(1)))
     await asyncio.wait({finishing, waiting}, return_when=asyncio.FIRST_COMPLETED)
     may_go_on.set()
@@ -136,7 +142,7 @@ async def test_an_erasure_during_the_first_transaction_of_an_import_is_finished_
     waiting.cancel()
     assert await fetch_value(engine, COUNT_FINISHED) == 0
     await InterruptedImports(engine, lambda _campaign_id: None).continue_imports()
-    await finish_open_erasures(engine, now=LATER)
+    await finish_erasures_that_are_due(engine, now=LATER)
     assert await fetch_value(engine, COUNT_FINISHED) == 1
 
 
@@ -144,7 +150,7 @@ async def test_an_import_that_began_after_an_erasure_does_not_hold_it_open(engin
     monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 5)
     await erase_found(engine, campaign, "Ben", "anonymise", now=NOW - timedelta(hours=1))
     await interrupt_import_of(engine, campaign, *(f"W{k}" for k in range(12)))
-    await finish_open_erasures(engine, now=LATER)
+    await finish_erasures_that_are_due(engine, now=LATER)
     assert await fetch_value(engine, COUNT_FINISHED) == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 from app.annotation.platforms.approvals import list_ids_of_approvable_submissions
 from app.annotation.platforms.registry import PLATFORMS
 from app.errors import Conflict, Forbidden
-from app.privacy.erasure_work import finish_open_erasures
+from app.privacy.erasure_work import finish_erasures_that_are_due
 from app.privacy.erasures import erase_person_and_return_erasure
 from app.privacy.person_search import find_people_and_log_search
 from app.privacy.withdrawal import undo_withdrawal_or_refuse, withdraw_annotator_and_return_erasure
@@ -187,10 +187,10 @@ async def withdrawn_person(engine):
 
 async def test_a_day_later_the_answers_are_removed_and_nothing_brings_them_back(engine):
     campaign, person = await withdrawn_person(engine)
-    await finish_open_erasures(engine, now=NOW + DAY - timedelta(seconds=1))
+    await finish_erasures_that_are_due(engine, now=NOW + DAY - timedelta(seconds=1))
     assert await fetch_value(engine, "SELECT worker_id FROM annotators") == "ann"
     assert (await find_or_lease_next_hit(engine, person)).reason == "withdrawn"
-    await finish_open_erasures(engine, now=NOW + DAY)
+    await finish_erasures_that_are_due(engine, now=NOW + DAY)
     assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 0
     assert (await find_or_lease_next_hit(engine, person)).reason == "erased"
     assert await verification_is_clean(engine, campaign)

@@ -7,7 +7,7 @@ import pytest
 from app.annotation.platforms.assignments import AssignmentId
 from app.privacy.erasure_list import format_erasure_list, load_erasure_list
 from app.privacy.erasure_reapplication import read_erasure_list, reapply_erasures_and_count_by_state
-from app.privacy.erasure_work import finish_open_erasures
+from app.privacy.erasure_work import finish_erasures_that_are_due
 from app.privacy.erasures import erase_person_and_return_erasure
 from app.privacy.withdrawal import undo_withdrawal_or_refuse, withdraw_annotator_and_return_erasure
 from tests.annotation.hits.campaigns import (
@@ -168,7 +168,7 @@ async def test_a_withdrawal_after_ids_were_erased_finds_the_person_by_the_former
     backup = await copy_wishes(engine)
     slug = await fetch_value(engine, "SELECT slug FROM campaigns")
     await erase_person_and_return_erasure(engine, slug, "A1", "anonymise", now=NOW)
-    await finish_open_erasures(engine, now=NOW)
+    await finish_erasures_that_are_due(engine, now=NOW)
     withdrawal = await person.withdraw(NOW + HOUR)
     listed = await list_of_server(engine, tmp_path)
     await bring_back(engine, backup)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from app.campaigns.rule_fitting import store_quality_rules_that_can_flag_someone
+from app.campaigns.rule_fitting import turn_off_quality_rules_that_can_flag_no_one
 from app.campaigns.settings_edits import store_changed_settings_or_refuse
 from app.quality.fitting_rules import UnfitRules, propose_fitting_rules_or_none
 from tests.annotation.hits.campaigns import fetch_rows, requests_are_waiting_sql, wait_until
@@ -104,7 +104,7 @@ async def test_a_press_keeps_a_rule_that_someone_else_stores_at_the_same_time(en
 
     async def press() -> None:
         async with engine.begin() as connection:
-            await store_quality_rules_that_can_flag_someone(connection, campaign.slug)
+            await turn_off_quality_rules_that_can_flag_no_one(connection, campaign.slug)
 
     async with engine.begin() as other:
         custom = {"quality_rules": ["attention: hold"]}

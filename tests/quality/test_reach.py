@@ -9,7 +9,7 @@ from app.quality.registry import QUALITY_RULES
 from app.quality.rule_reach import (
     AnnotatorWorkload,
     expected_check_count_or_none,
-    hint_on_failed_checks_that_rules_need,
+    hint_on_failed_checks_needed_or_empty,
     propose_checks_percent_or_none,
     reason_one_person_meets_too_few_checks_or_empty,
     rule_reach_in_campaign,
@@ -220,8 +220,8 @@ def test_enough_work_for_a_rule_leaves_no_reason_against_it():
 def test_the_hint_in_the_form_names_the_failures_that_rules_need_and_nothing_if_no_rule_is_about_checks():
     rules = parse_all_rule_choices_by_name("watch", [])
     sentence = "Rules flag a person after 5 failed gold items or 3 failed attention items at the earliest."
-    assert hint_on_failed_checks_that_rules_need(rules, 2.0) == sentence
-    assert hint_on_failed_checks_that_rules_need({}, 2.0) == ""
+    assert hint_on_failed_checks_needed_or_empty(rules, 2.0) == sentence
+    assert hint_on_failed_checks_needed_or_empty({}, 2.0) == ""
 
 
 def test_agreement_on_labels_finds_anyone_who_differs_and_on_scores_who_answers_at_random():

@@ -48,7 +48,7 @@ async def folded(engine, campaign, responses, at_once: int) -> None:
     for start in range(0, len(responses), at_once):
         some = responses[start : start + at_once]
         async with engine.begin() as connection:
-            (locked,) = await bulk_update.lock_and_load_posteriors_by_criterion(connection, campaign, some)
+            (locked,) = await bulk_update.lock_and_load_posteriors_of_each_criterion(connection, campaign, some)
             await bulk_update.apply_answers_and_count_by_item(connection, campaign.criteria[0], some, locked)
 
 

@@ -76,7 +76,7 @@ async def test_the_next_items_are_stored_and_changed_ones_from_a_number_on_and_a
         rotated = [number for number in stored if number > after] + [number for number in stored if number <= after]
         return [(number, [float(number)], 0) for number in rotated[:most]]
 
-    monkeypatch.setattr(law_storage, "load_next_item_heads", load_stored)
+    monkeypatch.setattr(law_storage, "load_next_item_numbers_heads_tail_lengths", load_stored)
     runner = runner_of(heads=dict.fromkeys(range(5)))
     for number in (3, 1, 2):
         runner.cache_changes_of_hit(hit_of([number]), change([number], items={number: ([10.0 + number], None)}))

@@ -20,7 +20,7 @@ from app.recruiting.studies import (
     draft_study_and_return_id_or_refuse,
     load_study_view_or_refuse,
 )
-from app.recruiting.study_trial import create_test_study_of_campaign
+from app.recruiting.study_trial import create_test_study_of_campaign_or_refuse
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql, fetch_rows, fetch_value
 from tests.payments.studies import audit_lines, create_study, words
 
@@ -248,7 +248,7 @@ def changed_cost():
 
 
 async def try_study(study, email=""):
-    return await create_test_study_of_campaign(study.engine, study.connector, "verbs", email=email)
+    return await create_test_study_of_campaign_or_refuse(study.engine, study.connector, "verbs", email=email)
 
 
 async def test_a_draft_is_tried_by_a_test_participant(engine, prolific, study):
@@ -274,7 +274,7 @@ async def test_a_token_that_cannot_be_read_refuses_a_test_study(engine, study):
     await draft(study)
     changed = ServiceConnector(study.connector.settings, TokenCipher("another key of the server, long enough"))
     with pytest.raises(Conflict) as refused:
-        await create_test_study_of_campaign(engine, changed, "verbs")
+        await create_test_study_of_campaign_or_refuse(engine, changed, "verbs")
     assert refused.value.code == "service_refused"
 
 

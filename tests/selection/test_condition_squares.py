@@ -47,7 +47,9 @@ def test_a_list_shows_each_content_once_and_all_lists_show_it_under_every_condit
 @pytest.mark.parametrize("n", NUMBERS_OF_CONDITIONS)
 def test_every_list_comes_in_every_order_and_each_run_of_rows_is_balanced(n):
     square = ConditionSquare(n, "balanced", has_contents=True)
-    rows = [(square.list_number_of_row(row), square.block_order_of_row(row)) for row in range(square.row_count)]
+    rows = [
+        (square.index_of_list_of_square_row(row), square.block_order_of_row(row)) for row in range(square.row_count)
+    ]
     assert len({*rows}) == square.row_count == n * len(williams_orders(n))
     for first in range(0, square.row_count, n):
         run = rows[first : first + n]
@@ -58,7 +60,7 @@ def test_every_list_comes_in_every_order_and_each_run_of_rows_is_balanced(n):
 def test_orders_without_lists_are_the_rows():
     square = ConditionSquare(3, "balanced", has_contents=False)
     assert [square.block_order_of_row(row) for row in range(square.row_count)] == williams_orders(3)
-    assert {square.list_number_of_row(row) for row in range(6)} == {0}
+    assert {square.index_of_list_of_square_row(row) for row in range(6)} == {0}
 
 
 def test_a_fixed_order_is_that_of_the_items_and_a_random_one_depends_on_the_seed():

@@ -170,8 +170,8 @@ def test_two_processes_that_read_the_record_at_different_times_ask_for_the_same(
         np.concatenate([scores for _, _, scores in hits]),
         **COMPARING,
     )
-    late.log.replace_posterior_by_fitted_one(*late.log.begin_due_posterior_fit_or_none()())
-    assert late.log.begin_due_posterior_fit_or_none() is None
+    late.log.replace_posterior_by_fitted_one(*late.log.begin_due_fit_and_return_function_or_none()())
+    assert late.log.begin_due_fit_and_return_function_or_none() is None
     for index in (early, late):
         assert np.array_equal(index.log.joint.mean, whole.log.joint.mean)
         assert np.array_equal(index.log.joint.difference_variance, whole.log.joint.difference_variance)
@@ -187,10 +187,10 @@ def test_a_process_that_has_missed_many_answers_catches_up_by_a_fit():
         **COMPARING,
     )
     before = behind.log.joint
-    behind.log.replace_posterior_by_fitted_one(*behind.log.begin_due_posterior_fit_or_none()())
+    behind.log.replace_posterior_by_fitted_one(*behind.log.begin_due_fit_and_return_function_or_none()())
     assert behind.log.joint is not before
     assert np.array_equal(behind.log.joint.mean, whole.log.joint.mean)
-    assert behind.log.begin_due_posterior_fit_or_none() is None
+    assert behind.log.begin_due_fit_and_return_function_or_none() is None
 
 
 def hits_of(rounds, items=12):

@@ -79,7 +79,7 @@ def test_nearness_by_hand():
 def test_who_does_not_look_says_the_same_whatever_is_true(how):
     people = [Habits(careless=how, bias=0.3)] * 2
     low, high = (
-        HabitAnnotators(people, np.full(200, truth)).draw_scores_by_annotator(0, range(200), rng())
+        HabitAnnotators(people, np.full(200, truth)).draw_scores_of_annotator(0, range(200), rng())
         for truth in (0.1, 0.9)
     )
     assert low.tolist() == high.tolist()
@@ -130,10 +130,10 @@ def test_a_crowd_is_as_its_parameters_say():
 
 def test_who_repeats_real_scores_says_each_as_often_as_it_was_given():
     people = ReplayedAnnotators([[0.1, 0.1, 0.7], [0.5]])
-    said = Counter(people.draw_scores_by_annotator(3, [0], rng(k)).item() for k in range(900))
+    said = Counter(people.draw_scores_of_annotator(3, [0], rng(k)).item() for k in range(900))
     assert set(said) == {0.1, 0.7}
     assert said[0.1] == pytest.approx(600, abs=60)
-    assert people.draw_scores_by_annotator(0, [1, 1], rng()).tolist() == [0.5, 0.5]
+    assert people.draw_scores_of_annotator(0, [1, 1], rng()).tolist() == [0.5, 0.5]
     assert people.truth == pytest.approx([0.3, 0.5])
 
 

@@ -28,7 +28,7 @@ def test_what_it_knows_is_what_its_law_makes_of_all_answers(subtests):
         for law in ("easl", "ra", "trueskill", "easl-aware"):
             with subtests.test(rule=rule, law=law):
                 campaign, people = campaign_and_people(rule, law)
-                hits = list(campaign.iterate_answered_hits(people))
+                hits = list(campaign.iterate_hits_while_answering_them(people))
                 replayed = campaign.law.initial_beliefs(
                     [np.full(ITEMS, number) for number in campaign.law.family.default_prior], LawParameters()
                 )
@@ -40,7 +40,7 @@ def test_what_it_knows_is_what_its_law_makes_of_all_answers(subtests):
 
 def test_it_asks_until_every_item_has_the_judgments_it_wants():
     campaign, people = campaign_and_people()
-    hits = list(campaign.iterate_answered_hits(people))
+    hits = list(campaign.iterate_hits_while_answering_them(people))
     assert campaign.judgments.tolist() == [4] * ITEMS
     assert np.bincount([item for hit in hits for item in hit.items]).tolist() == [4] * ITEMS
 
@@ -49,12 +49,14 @@ def test_released_items_are_asked_about_no_more_until_they_are_taken_back():
     campaign, people = campaign_and_people(rule="scores", wanted=30)
     some = np.arange(ITEMS) < 15
     campaign.release_settled_items(some)
-    hits = list(islice(campaign.iterate_answered_hits(people), 20))
+    hits = list(islice(campaign.iterate_hits_while_answering_them(people), 20))
     assert {item for hit in hits for item in hit.items} == {*range(15, ITEMS)}
     before = campaign.judgments[15:].tolist()
     campaign.release_settled_items(~some)
     campaign.release_settled_items(~some)
-    assert {item for hit in islice(campaign.iterate_answered_hits(people), 20) for item in hit.items} == {*range(15)}
+    assert {item for hit in islice(campaign.iterate_hits_while_answering_them(people), 20) for item in hit.items} == {
+        *range(15)
+    }
     campaign.release_settled_items(some & ~some)
     assert campaign.judgments[15:].tolist() == before
 
@@ -64,7 +66,7 @@ def test_who_has_seen_all_that_is_asked_comes_again_when_more_is():
     campaign.repeats_items = False
     few = np.arange(ITEMS) >= 3
     campaign.release_settled_items(few)
-    hits = campaign.iterate_answered_hits(people)
+    hits = campaign.iterate_hits_while_answering_them(people)
     # All six see the three items; before the last of them is done, the others are asked about once more.
     assert {item for hit in islice(hits, 5) for item in hit.items} == {0, 1, 2}
     campaign.release_settled_items(~few)
@@ -76,15 +78,15 @@ def test_who_has_seen_all_that_is_asked_comes_again_when_more_is():
 def test_nobody_sees_an_item_twice_while_there_are_others():
     campaign, people = campaign_and_people(wanted=30)
     seen: dict[int, set[int]] = {}
-    for hit in islice(campaign.iterate_answered_hits(people), 30):
+    for hit in islice(campaign.iterate_hits_while_answering_them(people), 30):
         before = seen.setdefault(hit.annotator, set())
         assert len(before) > ITEMS - 3 or not before & {*hit.items}
         before.update(hit.items)
 
 
 def test_the_same_seed_asks_the_same():
-    assert list(campaign_and_people()[0].iterate_answered_hits(campaign_and_people()[1])) == list(
-        campaign_and_people()[0].iterate_answered_hits(campaign_and_people()[1])
+    assert list(campaign_and_people()[0].iterate_hits_while_answering_them(campaign_and_people()[1])) == list(
+        campaign_and_people()[0].iterate_hits_while_answering_them(campaign_and_people()[1])
     )
 
 

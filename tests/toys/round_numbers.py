@@ -8,7 +8,7 @@ from pydantic import Field
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, share_as_percent
 from app.quality.sequential_limits import is_event_share_above_limit, min_consecutive_events_above_limit
 
 ROUND_STEPS = 10  # a round score is a multiple of a tenth of the scale
@@ -49,5 +49,5 @@ class RoundNumbers(QualityRule):
         round_count, count = int((np.abs(steps - np.round(steps)) < 1e-9).sum()), len(steps)
         if not is_event_share_above_limit(round_count, count, self.most_percent / 100, false_alarm_rate):
             return None
-        sentence = f"{round_count} of {count} scores are round ({format_share(round_count / count)})."
+        sentence = f"{round_count} of {count} scores are round ({share_as_percent(round_count / count)})."
         return RuleFinding({"round": round_count, "judgments": count}, sentence)

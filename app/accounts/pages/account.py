@@ -68,7 +68,7 @@ async def submit_login(
         if token:
             async with database.begin() as connection:
                 user = await users.load_user_or_refuse(
-                    connection, await login.use_up_one_time_login_and_return_user_id(connection, token, now=now)
+                    connection, await login.use_up_login_and_return_user_id_or_refuse(connection, token, now=now)
                 )
                 session = await login.start_session_and_return_secret(
                     connection, user.id, now=now, by_link=True, **session_limits
@@ -92,7 +92,7 @@ def redirect_after_login_with_cookies(
     """Redirect to a page, with the session's cookie and one that marks this browser as known."""
     response, options = RedirectResponse(target_path, status_code=303), cookie_security_options(request)
     response.set_cookie(request.app.state.cookie_name, session_secret, max_age=settings.session_hours * 3600, **options)
-    mark = request.app.state.known_browsers.signed_browser_mark(name)
+    mark = request.app.state.known_browsers.new_signed_browser_mark(name)
     name_of_mark = known_browser_cookie_name(request)
     response.set_cookie(name_of_mark, mark, max_age=KNOWN_BROWSER_SECONDS, path="/login", **options)
     return response

@@ -132,7 +132,7 @@ async def accept_invitation_and_log_in(
         passwords.allowed_password_or_refuse(password)
         password_hash = await passwords.hash_allowed_password_or_refuse(password)
         async with database.begin() as connection:
-            _, user = await invitations.create_user_and_accept_invitation(
+            _, user = await invitations.accept_invitation_as_new_user_returning_both(
                 connection, token, name, password_hash, now=now
             )
     else:

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from app.accounts import log_query
 from app.accounts.guards import researcher_router
 from app.accounts.log_query import AuditLogQuery
-from app.database.audit_log import ACTION_KIND_TITLES, describe_log_line, format_logged_changes
+from app.database.audit_log import ACTION_KIND_TITLES, describe_log_line, names_with_old_and_new_value_texts
 from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
 from app.http.dependencies import Now, ReadingDatabase, Transaction, content_disposition_headers, render_page
@@ -63,7 +63,7 @@ async def render_log_page(
         "active_filters": query_fields,
         "query": urlencode(query_fields),
         "describe_change": describe_log_line,
-        "changed_values": format_logged_changes,
+        "changed_values": names_with_old_and_new_value_texts,
         "ways": log_query.WAY_PHRASES,
     }
     return render_page(request, "admin/log.html", context)

@@ -42,7 +42,7 @@ def provider_of_settings_or_none(settings: Settings) -> Provider | None:
     return Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret.get_secret_value())
 
 
-def provider_or_refuse(request: Request) -> Provider:
+def login_provider_of_server_or_refuse(request: Request) -> Provider:
     """Return the provider. Raises `NotFound` (`no_provider`)."""
     provider: Provider | None = request.app.state.provider
     if provider is None:
@@ -62,7 +62,7 @@ async def start_openid_login(request: Request, next: str = RESEARCHER_HOME) -> R
 
 
 @public.get(OPENID_CALLBACK_PATH)
-async def finish_openid_login_or_connection(
+async def finish_openid_login_or_connect_identity(
     *,
     request: Request,
     database: Database,
@@ -74,7 +74,10 @@ async def finish_openid_login_or_connection(
 ) -> Response:
     """Log the returning user in, or connect the identity to the account that started the flow."""
     try:
-        provider, login_state = provider_or_refuse(request), matching_login_state_or_refuse(request, state)
+        provider, login_state = (
+            login_provider_of_server_or_refuse(request),
+            matching_login_state_or_refuse(request, state),
+        )
         if error:
             raise provider_denied_error()
         claims = await provider.exchange_code_for_identity_or_refuse(code, login_state, openid_callback_url(request))
@@ -99,7 +102,7 @@ async def finish_openid_login_or_connection(
 
 
 @router.post("")
-async def start_identity_connection(
+async def start_connecting_identity_and_redirect(
     *, request: Request, database: Database, now: Now, session: Researcher, current: Annotated[str, Form()] = ""
 ) -> Response:
     """Redirect to the provider, to connect its login with this account."""
@@ -121,7 +124,7 @@ async def submit_identity_disconnection(
         await require_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
             await identities.disconnect_identity_or_refuse(
-                connection, session.user_id, provider_or_refuse(request).issuer
+                connection, session.user_id, login_provider_of_server_or_refuse(request).issuer
             )
     except Refusal as refusal:
         async with database.begin() as connection:
@@ -145,7 +148,7 @@ async def connect_identity_and_redirect_or_refuse(
 
 async def redirect_to_provider_with_state_cookie(request: Request, login_state: LoginState) -> Response:
     """Redirect to the provider; the browser keeps the state that it must bring back."""
-    address = await provider_or_refuse(request).login_url(login_state, openid_callback_url(request))
+    address = await login_provider_of_server_or_refuse(request).login_url(login_state, openid_callback_url(request))
     response = RedirectResponse(address, status_code=303)
     signed_state = login_state_signer(request).dumps(login_state.model_dump())
     response.set_cookie(

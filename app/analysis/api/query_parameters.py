@@ -7,7 +7,7 @@ from pydantic import AfterValidator
 
 from app.analysis.result_types import MAX_CLASSES
 from app.analysis.subgroups import MAX_GROUP_CHARACTERS
-from app.http.paging import refuse_nul_character
+from app.http.paging import value_without_nul_or_raise
 
 RowOffsetQuery = Annotated[int, Query(ge=0, le=2**31)]
 RowLimitQuery = Annotated[int, Query(ge=1, le=10_000)]
@@ -24,7 +24,7 @@ ClassCountQuery = Annotated[
 CriterionQuery = Annotated[
     str,
     Query(max_length=200, description="Name of a criterion, if the campaign has several. Default: the first."),
-    AfterValidator(refuse_nul_character),
+    AfterValidator(value_without_nul_or_raise),
 ]
 
 
@@ -37,5 +37,5 @@ GroupQuery = Annotated[
             "(`question!=answer`). Default: all."
         ),
     ),
-    AfterValidator(refuse_nul_character),
+    AfterValidator(value_without_nul_or_raise),
 ]

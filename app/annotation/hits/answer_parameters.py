@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from app.database.session import SharedParameters
-from app.designs.answer import Answer, touch_playback_json_or_none
+from app.designs.answer import Answer, telemetry_of_answers_json_or_none
 from app.designs.criteria import AskedCampaign
 from app.designs.extra_json import answer_extra_json_or_none
 
@@ -70,6 +70,6 @@ def build_response_parameters(
         values=values,
         segment=hit.segment,
         extra=answer_extra_json_or_none(campaign, answers[0], hit.annotator_id),
-        telemetry=touch_playback_json_or_none(answers, hit.hit_items),
+        telemetry=telemetry_of_answers_json_or_none(answers, hit.hit_items),
         now=key.now,
     )

@@ -25,7 +25,7 @@ def parse_answer_without_checks_and_shown_values(
     shown = shown_numbers_of_items_and_checks(hit.hit_items, placed_checks)
     parts = submission_of_each_criterion_or_refuse(submitted, campaign)
     parsed = [criterion.parse_answer(part, shown) for criterion, part in zip(campaign.criteria, parts, strict=True)]
-    answers = [answer_on_items_alone(hit, answer, placed_checks) for answer, _ in parsed]
+    answers = [answer_without_placed_checks(hit, answer, placed_checks) for answer, _ in parsed]
     without_checks = (
         AnswerByCriterion(dict(zip(campaign.criterion_names, answers, strict=True)))
         if campaign.has_criteria
@@ -34,7 +34,7 @@ def parse_answer_without_checks_and_shown_values(
     return without_checks, [values for _, values in parsed]
 
 
-def answer_on_items_alone(hit: AnswerableHit, answer: Answer, placed_checks: Sequence[PlacedCheck]) -> Answer:
+def answer_without_placed_checks(hit: AnswerableHit, answer: Answer, placed_checks: Sequence[PlacedCheck]) -> Answer:
     """Return an answer without its values of checks."""
     items = {*hit.hit_items}
     item_values = {number: value for number, value in answer.values.items() if number in items}

@@ -157,7 +157,7 @@ async def store_answers_to_locked_hits_and_return_outcome_by_hit(
         try:
             if not are_late:
                 refuse_as_lease_lost_if_item_is_fully_judged(locked, hit, judgments)
-            accepted = await validate_answer_for_storage(
+            accepted = await accepted_answer_or_refuse(
                 connection, locked, hit, answer, placed_checks_by_hit.get(hit.id, ())
             )
         except Refusal as refusal:
@@ -198,7 +198,7 @@ def refuse_as_lease_lost_if_item_is_fully_judged(
         raise lease_lost_error()
 
 
-async def validate_answer_for_storage(
+async def accepted_answer_or_refuse(
     connection: Driver,
     locked: LockedAnswers,
     hit: LockedHit,

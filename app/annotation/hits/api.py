@@ -140,7 +140,7 @@ async def request_next_hit(request: Request, now: Now, slug: str, request_body: 
     next_hit = await submit_next_hit_request_for_program_annotator(request, slug, request_body.annotator, now=now)
     if next_hit.reason == "visit":
         async with borrow_serving_connection(request) as connection:
-            raise await program_annotators.consent_needed_error(connection, next_hit.assignment)
+            raise await program_annotators.load_consent_needed_error(connection, next_hit.assignment)
     if next_hit.should_check_goal:
         request.app.state.campaign_monitor.request_scan(next_hit.assignment.campaign_id)
     if next_hit.hit is None:

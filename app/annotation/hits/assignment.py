@@ -34,7 +34,7 @@ from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, fetch_rows
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import NotFound
-from app.record.changes import POSTERIOR_CHANGE_COLUMNS, posterior_changes_sql
+from app.record.changes import POSTERIOR_CHANGE_COLUMNS, changed_items_and_watermark_sql
 
 # The database's time when it received the statement. In a statement sent after a wait for a lock: the time after it.
 DATABASE_TIME = "statement_timestamp()"
@@ -126,7 +126,7 @@ def changes_since_watermark_sql(*, with_extended_columns: bool) -> str:
         "segments": CAMPAIGN_SETTING.format("segment_count"),
         "asked": CAMPAIGN_SETTING.format("asked_criterion"),
     }
-    return posterior_changes_sql(
+    return changed_items_and_watermark_sql(
         campaign=":campaign",
         revision=CAMPAIGN_SETTING.format("revision"),
         unjudged_people=CAMPAIGN_SETTING.format("unjudged_people"),
@@ -367,7 +367,7 @@ class AssignmentQuery:
     visitor: Visitor | None = None
 
 
-async def load_assignment_and_update_cache(
+async def load_assignment_and_update_cache_or_refuse(
     connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, refresh: bool = False
 ) -> AssignmentState:
     """Return the state of one assignment, as `load_assignments_and_update_cache` does.
@@ -436,7 +436,7 @@ async def load_assignments_and_update_cache(
     if not is_extended and needs_extended_query(rows[0]):
         cache.extended_campaigns.add(campaign_id)
         return await load_assignments_and_update_cache(connection, cache, campaign_id, queries, refresh=refresh)
-    cache.apply_changes(rows[0])
+    cache.merge_changes_of_row_unless_stale(rows[0])
     if histories and cache.indexes.get(campaign_id) is not campaign_index:  # the histories went with the copy
         return await load_assignments_and_update_cache(connection, cache, campaign_id, queries, refresh=refresh)
     is_current = campaign_index is not None and campaign_index.watermark == rows[0].watermark
@@ -466,5 +466,5 @@ async def load_changes_and_update_cache(
     statement = SELECT_EXTENDED_CHANGES if campaign_id in cache.extended_campaigns else SELECT_CHANGES
     since = cache.watermark_query_parameters(campaign_id)["since"]
     (row,) = await fetch_rows(connection, statement, {"campaign": campaign_id, "since": since}, ChangesAndOpenHits)
-    cache.apply_changes(row)
+    cache.merge_changes_of_row_unless_stale(row)
     return row

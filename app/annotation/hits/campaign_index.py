@@ -368,7 +368,7 @@ class PosteriorCache:
                 self.previous_indexes[campaign.id] = campaign_index
         return True
 
-    def apply_changes(self, row: ChangesAndOpenHits) -> None:
+    def merge_changes_of_row_unless_stale(self, row: ChangesAndOpenHits) -> None:
         """Apply the changes in `row`, which was queried since this process's watermark, if it had one."""
         campaign_index = self.indexes.get(row.id)
         if (

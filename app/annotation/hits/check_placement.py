@@ -58,17 +58,19 @@ async def note_items_met_as_checks_and_return_index(
     )
     # Checks can be added after the launch, without a new revision.
     if campaign_index.item_by_copy is None or campaign_index.copies_version != assignment.campaign_version:
-        campaign_index.item_by_copy = await checks.load_item_by_copy(connection, assignment.campaign_id)
+        campaign_index.item_by_copy = await checks.load_copied_item_number_by_check_number(
+            connection, assignment.campaign_id
+        )
         campaign_index.copies_version = assignment.campaign_version
     if item_by_copy := campaign_index.item_by_copy:
-        shown_numbers = await checks.load_numbers_of_checks_shown(
+        shown_numbers = await checks.load_shown_check_numbers_of_annotator(
             connection, assignment.campaign_id, assignment.annotator_id
         )
         assignment.items_met_as_checks = {item_by_copy[number] for number in shown_numbers if number in item_by_copy}
     return campaign_index
 
 
-def release_items_of_drawn_checks_and_tell(
+def release_items_of_drawn_checks_and_tell_if_any(
     assignment: AssignmentState, cache: PosteriorCache, drawn_checks: Sequence[CheckItem]
 ) -> bool:
     """Let the annotator be asked about the items that drawn checks copy, since these checks are not shown.

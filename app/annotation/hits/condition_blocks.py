@@ -153,15 +153,17 @@ class RowUseRow(Record):
     total: int
 
 
-async def load_place_in_blocks(
+async def set_place_in_blocks_of_assignment(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, *, now: datetime
 ) -> None:
     """Set where the annotator is in the blocks of conditions, and which items are outside of the block."""
-    assignment.place_in_blocks = await find_place_in_blocks(connection, assignment, campaign_index, now=now)
+    assignment.place_in_blocks = await find_place_in_blocks_giving_row_at_first(
+        connection, assignment, campaign_index, now=now
+    )
     assignment.items_of_others = assignment.place_in_blocks.items_outside
 
 
-async def find_place_in_blocks(
+async def find_place_in_blocks_giving_row_at_first(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, *, now: datetime
 ) -> PlaceInBlocks:
     """Return where an annotator is, in a campaign whose items have conditions. The first call gives them a row.
@@ -170,7 +172,7 @@ async def find_place_in_blocks(
     posteriors of this process.
 
     Raises:
-        OutdatedRevisionError: What `give_row_of_square_or_raise` raises.
+        OutdatedRevisionError: What `give_and_return_row_of_square_or_raise` raises.
 
     """
     conditions = campaign_index.conditions or await load_item_conditions_once(
@@ -178,7 +180,7 @@ async def find_place_in_blocks(
     )
     row = assignment.square_row
     if row is None:
-        row = await give_row_of_square_or_raise(
+        row = await give_and_return_row_of_square_or_raise(
             connection, assignment, campaign_index, conditions.square.row_count, now=now
         )
     if conditions.block_order == "none":
@@ -277,7 +279,7 @@ def can_ask_about_block(
     )
 
 
-async def give_row_of_square_or_raise(
+async def give_and_return_row_of_square_or_raise(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, row_count: int, *, now: datetime
 ) -> int:
     """Store the least used row for an annotator and return it, or the row that they have already.
@@ -347,7 +349,7 @@ async def load_item_conditions_once(
         return campaign_index.conditions
 
 
-def has_group_for_task(conditions: ItemConditions, open_items: Collection[int], needed: int) -> bool:
+def can_any_list_or_block_fill_task(conditions: ItemConditions, open_items: Collection[int], needed: int) -> bool:
     """Return whether one annotator's list, or one block of it, has as many of these items as a task needs.
 
     Items that joined after this copy of the conditions may be in any group.

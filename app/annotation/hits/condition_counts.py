@@ -79,7 +79,9 @@ class SquareCounts:
     orders: Sequence[OrderCount]
 
 
-async def count_use_of_square(connection: AsyncConnection, campaign: Campaign, *, now: datetime) -> SquareCounts | None:
+async def count_use_of_square_or_none(
+    connection: AsyncConnection, campaign: Campaign, *, now: datetime
+) -> SquareCounts | None:
     """Return the counts of a campaign whose items have conditions; None if they have none. Reads all items."""
     if campaign.condition_column is None:
         return None
@@ -89,10 +91,10 @@ async def count_use_of_square(connection: AsyncConnection, campaign: Campaign, *
     return await count_annotators_of_square(connection, campaign, counts, now=now)
 
 
-async def count_use_of_square_in_memory(
+async def count_use_of_square_in_memory_or_none(
     connection: AsyncConnection, cache: PosteriorCache, campaign: Campaign, *, now: datetime
 ) -> SquareCounts | None:
-    """Return the counts as `count_use_of_square` does, by the posteriors in the memory of this process.
+    """Return the counts as `count_use_of_square_or_none` does, by the posteriors in the memory of this process.
 
     Reads the conditions of items once for each copy of the posteriors, and then only what changed.
     """
@@ -101,11 +103,11 @@ async def count_use_of_square_in_memory(
     driver = await driver_of(connection)
     campaign_index = await cache.load_current_index(driver, campaign)
     conditions = await load_item_conditions_once(driver, campaign, campaign_index)
-    counts = count_judgments_by_condition(conditions, campaign_index.index.judgments)
+    counts = item_and_judgment_counts_of_conditions(conditions, campaign_index.index.judgments)
     return await count_annotators_of_square(connection, campaign, counts, now=now)
 
 
-def count_judgments_by_condition(
+def item_and_judgment_counts_of_conditions(
     conditions: ItemConditions, judgments: npt.NDArray[np.integer[Any]]
 ) -> list[ConditionCount]:
     """Return the counts of each condition, given the judgments of each item."""
@@ -125,7 +127,7 @@ async def count_annotators_of_square(
         return SquareCounts((), (), ())
     square = square_of_campaign(campaign, len(conditions))
     annotators = (await connection.execute(SELECT_ROWS_OF_ANNOTATORS, {"campaign": campaign.id, "now": now})).all()
-    people_by_list = Counter((square.list_number_of_row(one.square_row), one.stays) for one in annotators)
+    people_by_list = Counter((square.index_of_list_of_square_row(one.square_row), one.stays) for one in annotators)
     people_by_order = Counter(
         (square.block_order_of_row(one.square_row, (campaign.seed, one.id)), one.stays) for one in annotators
     )

@@ -88,7 +88,7 @@ async def update_comparisons_if_rule_reads_them(
         return
     since, until = campaign_index.comparisons_watermark, campaign_index.watermark
     if since != until:
-        judgments = await load_judgment_columns_between_watermarks(connection, assignment, since, until)
+        judgments = await load_campaign_judgments_between_watermarks(connection, assignment, since, until)
         add_comparisons_of_hits_to_log(comparison_log, assignment, judgments)
         campaign_index.comparisons_watermark = until
     await fit_comparisons_if_due(comparison_log)
@@ -99,7 +99,7 @@ async def fit_comparisons_if_due(comparison_log: ComparisonLog) -> None:
 
     After a failure the HIT is drawn from what was known before, and the next request tries again.
     """
-    if (fit := comparison_log.begin_due_posterior_fit_or_none()) is None:
+    if (fit := comparison_log.begin_due_fit_and_return_function_or_none()) is None:
         return
     try:
         fitted = await asyncio.to_thread(fit)
@@ -112,7 +112,7 @@ async def fit_comparisons_if_due(comparison_log: ComparisonLog) -> None:
         comparison_log.replace_posterior_by_fitted_one(*fitted)
 
 
-async def load_judgment_columns_between_watermarks(
+async def load_campaign_judgments_between_watermarks(
     connection: Driver, assignment: AssignmentState, since: str | None, until: str
 ) -> dict[str, NumberColumn]:
     """Return the judgments written between two watermarks, or all until the second one, in order."""

@@ -10,7 +10,7 @@ import numpy as np
 from app.annotation.hits.assigned_items import load_items_reserved_for_others
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, ChangesAndOpenHits, PosteriorCache
-from app.annotation.hits.condition_blocks import load_place_in_blocks
+from app.annotation.hits.condition_blocks import set_place_in_blocks_of_assignment
 from app.annotation.hits.draw_context import (
     load_implied_pair_filter_or_none,
     update_comparisons_if_rule_reads_them,
@@ -60,7 +60,7 @@ async def propose_hit_or_none(
     if assignment.assigned_column:
         assignment.items_of_others = await load_items_reserved_for_others(connection, assignment, campaign_index)
     elif assignment.condition_column:
-        await load_place_in_blocks(connection, assignment, campaign_index, now=now)
+        await set_place_in_blocks_of_assignment(connection, assignment, campaign_index, now=now)
     await update_label_counts_if_rule_reads_them(connection, assignment, campaign_index)
     await update_comparisons_if_rule_reads_them(connection, assignment, campaign_index)
     return draw_streaming_hit_or_none(

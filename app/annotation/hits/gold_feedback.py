@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import text
 
 from app.annotation.hits.served_campaign import ServedCampaign
-from app.annotation.onboarding.training import positions_in_answered_order, practice_value_text_or_none
+from app.annotation.onboarding.training import position_groups_in_answered_order, practice_value_text_or_none
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.content import RenderedItems, SourceAndReference
 from app.designs.design import Design
@@ -96,5 +96,7 @@ def criterion_feedback(
     """Return the feedback by one criterion on items with these values."""
     judged_values = [None if math.isnan(value) else value for value in values]
     if feedbacks[-1].kind == "order":
-        return CriterionFeedback(name, (), feedbacks, positions_in_answered_order(design, judged_values, feedbacks[-1]))
+        return CriterionFeedback(
+            name, (), feedbacks, position_groups_in_answered_order(design, judged_values, feedbacks[-1])
+        )
     return CriterionFeedback(name, [practice_value_text_or_none(design, value) for value in judged_values], feedbacks)

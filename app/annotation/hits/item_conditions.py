@@ -83,7 +83,7 @@ class ItemConditions:
         """The rows that annotators have."""
         return ConditionSquare(len(self.names), self.block_order, has_contents=self.content is not None)
 
-    def mask_of_items_seen_by_row(self, row: int) -> npt.NDArray[np.bool_]:
+    def mask_of_items_shown_to_square_row(self, row: int) -> npt.NDArray[np.bool_]:
         """Return for each item whether an annotator with this row of the square sees it, in any block."""
         has_condition: npt.NDArray[np.bool_] = self.condition != NO_CONDITION
         if self.content is None:
@@ -97,14 +97,14 @@ class ItemConditions:
         Without a condition there are no blocks: it is what they never see. A thread computes them, O(N), unless they
         are remembered.
         """
-        key = self.square.list_number_of_row(row), condition
+        key = self.square.index_of_list_of_square_row(row), condition
         if (outside := self.outside.get(key)) is None:
             outside = self.outside[key] = ItemsOfOthers(await asyncio.to_thread(self.mask_outside_block, *key))
         return outside
 
     def mask_outside_block(self, row: int, condition: int | None) -> npt.NDArray[np.bool_]:
         """Return for each item whether `items_outside_block` has it."""
-        shown = self.mask_of_items_seen_by_row(row)
+        shown = self.mask_of_items_shown_to_square_row(row)
         return ~(shown if condition is None else shown & (self.condition == condition))
 
     def all_items(self) -> ItemsOfOthers:

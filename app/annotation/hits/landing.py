@@ -83,7 +83,7 @@ async def load_platform_as_campaign_sets_it_up_or_refuse(
         return platform
     campaign = await load_campaign_by_link_or_refuse(connection, link_key)
     crowd_settings = dict(CrowdSettings.model_construct(**campaign.crowd_settings))
-    if (platform_of_campaign := platform.for_campaign_or_none(crowd_settings)) is None:
+    if (platform_of_campaign := platform.platform_in_campaign_or_none(crowd_settings)) is None:
         raise campaign_not_found_error()
     return platform_of_campaign
 

@@ -18,12 +18,12 @@ from app.annotation.hits.assignment import (
     AssignmentQuery,
     AssignmentState,
     assignment_not_found_error,
-    load_assignment_and_update_cache,
+    load_assignment_and_update_cache_or_refuse,
     load_assignments_and_update_cache,
     load_changes_and_update_cache,
 )
 from app.annotation.hits.campaign_index import ChangesAndOpenHits, PosteriorCache
-from app.annotation.hits.condition_blocks import OutdatedRevisionError, load_place_in_blocks
+from app.annotation.hits.condition_blocks import OutdatedRevisionError, set_place_in_blocks_of_assignment
 from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.annotation.hits.held_hits import resume_held_hit_or_close_it_and_return_none, take_over_hit_of_other_visit
 from app.annotation.hits.hit_proposal import HitProposal
@@ -131,10 +131,12 @@ class LeaseBatch:
         ):
             await self.try_to_serve_each_request_once(pending)
             self.attempts += 1
-        return [pending.outcome or await self.reply_that_annotator_waits(pending.request) for pending in self.requests]
+        return [
+            pending.outcome or await self.load_reply_that_annotator_waits(pending.request) for pending in self.requests
+        ]
 
-    async def reply_that_annotator_waits(self, request: NextHitRequest) -> NextHit:
-        assignment = await load_assignment_and_update_cache(self.connection, self.cache, request.query)
+    async def load_reply_that_annotator_waits(self, request: NextHitRequest) -> NextHit:
+        assignment = await load_assignment_and_update_cache_or_refuse(self.connection, self.cache, request.query)
         return NextHit(assignment, reason="wait")
 
     async def try_to_serve_each_request_once(self, pending: Sequence[PendingRequest]) -> None:
@@ -212,7 +214,7 @@ class LeaseBatch:
                 )
             elif assignment.condition_column and reply is not None and reply.hit is not None:
                 campaign_index = campaign_index or await self.cache.load_current_index(connection, assignment)
-                await load_place_in_blocks(connection, assignment, campaign_index, now=now)
+                await set_place_in_blocks_of_assignment(connection, assignment, campaign_index, now=now)
             return reply
         if assignment.begun_elsewhere and not assignment.one_hit and not pending.has_looked_elsewhere:
             pending.assignment, pending.has_looked_elsewhere = None, True
@@ -231,7 +233,7 @@ class LeaseBatch:
         leases: list[tuple[PendingRequest, ProposedLease]] = []
         with ExitStack() as reservations:
             for pending in drawing:
-                if (lease := await self.propose_lease_or_none(pending, open_hits_row)) is None:
+                if (lease := await self.propose_lease_or_set_reply_and_return_none(pending, open_hits_row)) is None:
                     continue
                 leases.append((pending, lease))
                 if lease.proposal.leader is not None:  # a HIT of checks reserves no items
@@ -258,7 +260,7 @@ class LeaseBatch:
             PROCESS_METRICS.count("easel_hits_leased_total", lease.assignment.design_name)
             pending.outcome = NextHit(lease.assignment, build_hit_on_page(lease, leased_hit))
 
-    async def propose_lease_or_none(
+    async def propose_lease_or_set_reply_and_return_none(
         self, pending: PendingRequest, open_hits_row: ChangesAndOpenHits
     ) -> ProposedLease | None:
         """Return the HIT to lease. If there is none, set the outcome, or leave it to the next attempt."""
@@ -277,7 +279,7 @@ class LeaseBatch:
             proposal = await propose_hit_or_none(
                 self.connection, assignment, self.cache, open_hits_row, now=request.now, check_count=check_count
             )
-            if proposal is None and check_placement.release_items_of_drawn_checks_and_tell(
+            if proposal is None and check_placement.release_items_of_drawn_checks_and_tell_if_any(
                 assignment, self.cache, checks
             ):
                 checks, check_count = (), 0

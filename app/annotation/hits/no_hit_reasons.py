@@ -10,11 +10,11 @@ from sqlalchemy import text
 
 from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX, AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
-from app.annotation.hits.condition_blocks import has_group_for_task
+from app.annotation.hits.condition_blocks import can_any_list_or_block_fill_task
 from app.annotation.hits.draw_hit import draw_systems_then_segment_or_none
 from app.annotation.hits.fixed_set import unjudged_fixed_items
 from app.annotation.hits.hit_proposal import items_never_asked_again
-from app.database.campaign import finish_campaign_if_complete_and_tell, finish_campaign_where_sql, is_item_open_sql
+from app.database.campaign import finish_campaign_and_tell_if_complete, finish_campaign_if_statement, is_item_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_column, fetch_first_row_or_none
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
@@ -43,7 +43,7 @@ SELECT_OPEN_ITEMS = text(f"""
 """)
 
 # For campaigns whose open items cannot be compared. In another revision, further items may have joined.
-FINISH_INCOMPARABLE = finish_campaign_where_sql("revision = :revision")
+FINISH_INCOMPARABLE = finish_campaign_if_statement("revision = :revision")
 
 SELECT_ANY_OPEN_HIT = text(f"""
     SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX} LIMIT 1
@@ -87,7 +87,7 @@ def has_hit_left_after_answering(
     )
 
 
-def reason_from_index_or_none(
+def no_hit_reason_from_index_or_none(
     assignment: AssignmentState, campaign_index: CampaignIndex
 ) -> Literal["wait", "seen_all"] | None:
     """Return the reason if the cached index tells it, so that the database need not list all open items.
@@ -116,7 +116,7 @@ async def finish_if_done_and_name_no_hit_reason(
         campaign_index is not None
         and assignment.selection == "streaming"
         and not is_all_implied
-        and (reason := reason_from_index_or_none(assignment, campaign_index))
+        and (reason := no_hit_reason_from_index_or_none(assignment, campaign_index))
     ):
         return reason
     parameters = {
@@ -127,14 +127,14 @@ async def finish_if_done_and_name_no_hit_reason(
     }
     open_items: set[int] = {*await fetch_first_column(connection, SELECT_OPEN_ITEMS, parameters)}
     if len(open_items) < assignment.fewest_items:
-        await finish_campaign_if_complete_and_tell(connection, assignment.campaign_id, now=now)
+        await finish_campaign_and_tell_if_complete(connection, assignment.campaign_id, now=now)
         return "all_done"
     if (
         campaign_index is not None
         and campaign_index.conditions is not None
-        and not has_group_for_task(campaign_index.conditions, open_items, assignment.fewest_items)
+        and not can_any_list_or_block_fill_task(campaign_index.conditions, open_items, assignment.fewest_items)
     ):
-        await finish_incomparable(connection, assignment, now=now)
+        await finish_campaign_with_incomparable_items(connection, assignment, now=now)
         return "all_done"
     if assignment.segment_count:
         return await finish_if_done_and_name_no_systems_reason(
@@ -167,11 +167,13 @@ async def finish_if_done_and_name_no_systems_reason(
         open_systems, always_shown, n=settings.items_per_hit, min_outputs=settings.min_items + len(always_shown)
     ):
         return "seen_all"
-    await finish_incomparable(connection, assignment, now=now)
+    await finish_campaign_with_incomparable_items(connection, assignment, now=now)
     return "all_done"
 
 
-async def finish_incomparable(connection: Driver, assignment: AssignmentState, *, now: datetime) -> None:
+async def finish_campaign_with_incomparable_items(
+    connection: Driver, assignment: AssignmentState, *, now: datetime
+) -> None:
     """Finish a campaign whose open items are in no task together, unless it has another revision meanwhile."""
     key = {"campaign": assignment.campaign_id, "revision": assignment.revision, "now": now}
     await execute_statement(connection, FINISH_INCOMPARABLE, key)

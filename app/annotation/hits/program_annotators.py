@@ -98,7 +98,7 @@ class ProgramAssignments:
         return assignment
 
 
-async def consent_needed_error(connection: Driver, assignment: AssignmentState) -> Conflict:
+async def load_consent_needed_error(connection: Driver, assignment: AssignmentState) -> Conflict:
     """Return the refusal for a program's annotator without consent, the only onboarding step for such annotators."""
     visit = await visit_progress.load_visit_or_refuse(
         connection, AssignmentId(assignment.campaign_id, assignment.assignment_id)

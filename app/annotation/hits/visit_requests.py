@@ -42,7 +42,7 @@ class VisitRequest:
         refusals_with_next_hit = (Gone, Conflict) if self.shows_invalid_answer else (Gone, Conflict, Invalid)
         return self.next_hit is not None and (refusal is None or isinstance(refusal, refusals_with_next_hit))
 
-    def rest_of_request_after_answer(self, reply: "VisitReply") -> "VisitRequest":
+    def remaining_request_after_answer(self, reply: "VisitReply") -> "VisitRequest":
         """Return what is left of the request once its answer, if it has one, got this reply."""
         return self if self.answer is None else replace(self, answer=None, answered=reply)
 
@@ -124,7 +124,7 @@ class VisitServer:
             except Exception as problem:  # noqa: BLE001  (the answers are stored, whatever it is)
                 await close_driver_if_ruined(connection, problem)
                 left = {
-                    place: requests[place].rest_of_request_after_answer(reply) for place, (_, reply) in wanted.items()
+                    place: requests[place].remaining_request_after_answer(reply) for place, (_, reply) in wanted.items()
                 }
                 return [*(outcomes | {place: Unserved(request, problem) for place, request in left.items()}).values()]
             PROCESS_METRICS.observe("easel_next_hit_seconds", time.perf_counter() - started_at, times=len(wanted))
@@ -132,7 +132,7 @@ class VisitServer:
                 if not isinstance(next_hit, Exception):
                     outcomes[place] = replace(reply, next_hit=next_hit)
                 elif requests[place].answer is not None:
-                    outcomes[place] = Unserved(requests[place].rest_of_request_after_answer(reply), next_hit)
+                    outcomes[place] = Unserved(requests[place].remaining_request_after_answer(reply), next_hit)
                 else:
                     outcomes[place] = next_hit
         return [outcomes[place] for place in range(len(requests))]

@@ -145,7 +145,7 @@ async def count_participants(connection: Transaction, slug: str) -> Participants
     group, and in each quota.
     """
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    counts = await participant_lists.count_listed_people(connection, campaign.id)
+    counts = await participant_lists.count_listed_people_by_list(connection, campaign.id)
     return ParticipantsSchema(
         allow=ParticipantCountSchema(**counts["allow"]._asdict()),
         block=ParticipantCountSchema(**counts["block"]._asdict()),
@@ -169,8 +169,10 @@ async def read_participant_list(
     """Return the ids on a list: `allow`, `block` or a group. The audit log records each read."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await log_change(connection, "people.downloaded", campaign, about=f"participants: {list_name}")
-    count = (await participant_lists.count_listed_people(connection, campaign.id)).get(list_name, ListedPeopleCount())
-    ids = await participant_lists.list_participants(connection, campaign.id, list_name, limit=limit, offset=offset)
+    count = (await participant_lists.count_listed_people_by_list(connection, campaign.id)).get(
+        list_name, ListedPeopleCount()
+    )
+    ids = await participant_lists.list_participant_ids(connection, campaign.id, list_name, limit=limit, offset=offset)
     return ParticipantListSchema(ids=list(ids), **count._asdict())
 
 
@@ -198,5 +200,7 @@ async def change_participants(
         now=now,
         may_open_to_everyone=request_body.may_open_to_everyone,
     )
-    count = (await participant_lists.count_listed_people(connection, campaign.id)).get(list_name, ListedPeopleCount())
+    count = (await participant_lists.count_listed_people_by_list(connection, campaign.id)).get(
+        list_name, ListedPeopleCount()
+    )
     return ChangedParticipantsSchema(changed=changed, **count._asdict())

@@ -45,10 +45,10 @@ async def show_personal_links(
     *,
     number: Annotated[int, Query(alias="page", ge=1, le=personal_links.MAX_PERSONAL_LINKS)] = 1,
 ) -> HTMLResponse:
-    return await render_personal_links(request, connection, slug, page_number=number)
+    return await log_read_and_render_personal_links(request, connection, slug, page_number=number)
 
 
-async def render_personal_links(
+async def log_read_and_render_personal_links(
     request: Request,
     connection: Transaction,
     slug: str,
@@ -103,7 +103,9 @@ async def submit_new_personal_links(
             )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_personal_links(request, connection, slug, refusal=refusal, entered_lines=typed)
+            return await log_read_and_render_personal_links(
+                request, connection, slug, refusal=refusal, entered_lines=typed
+            )
     done = "people" if added else "people-known"
     return RedirectResponse(f"/admin/campaigns/{slug}/people?done={done}", status_code=303)
 
@@ -135,10 +137,10 @@ async def show_participant_lists(
     number: Annotated[int, Query(alias="page", ge=1, le=participant_lists.MAX_LISTED_PEOPLE)] = 1,
 ) -> HTMLResponse:
     """Show who may take part."""
-    return await render_participant_lists(request, connection, slug, list_name, page_number=number)
+    return await log_read_and_render_participant_lists(request, connection, slug, list_name, page_number=number)
 
 
-async def render_participant_lists(
+async def log_read_and_render_participant_lists(
     request: Request,
     connection: Transaction,
     slug: str,
@@ -150,11 +152,11 @@ async def render_participant_lists(
     action: ListAction = "add",
 ) -> HTMLResponse:
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
-    counts = await participant_lists.count_listed_people(connection, campaign.id)
+    counts = await participant_lists.count_listed_people_by_list(connection, campaign.id)
     page: Page[str] = Page(
         page_number, PEOPLE_PER_PAGE, counts.get(list_name, participant_lists.ListedPeopleCount()).shown
     )
-    people = await participant_lists.list_participants(
+    people = await participant_lists.list_participant_ids(
         connection, campaign.id, list_name, limit=page.size, offset=page.offset
     )
     if people:
@@ -181,7 +183,7 @@ async def refuse_unknown_list_or_action(connection: Transaction, slug: str, fiel
     The field `group` may name a new group instead.
     """
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
-    known_lists = await participant_lists.count_listed_people(connection, campaign.id)
+    known_lists = await participant_lists.count_listed_people_by_list(connection, campaign.id)
     for field, known_values in (("list", [*known_lists]), ("action", [*get_args(ListAction)])):
         value = fields.get(field, "").strip()
         names_group = field == "list" and fields.get("group", "").strip()
@@ -226,7 +228,7 @@ async def submit_participant_list_change(
             )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_participant_lists(
+            return await log_read_and_render_participant_lists(
                 request, connection, slug, list_name, refusal=refusal, entered_lines=typed, action=action
             )
     return RedirectResponse(f"/admin/campaigns/{slug}/participants?list={list_name}&done=listed", status_code=303)

@@ -135,7 +135,7 @@ async def change_participant_list_and_count_changes(
         )
     if action != "remove":
         changed += await execute_and_count_changed_rows(connection, ADD_PEOPLE, {**key, "now": now})
-    counts = await count_listed_people(connection, campaign.id)
+    counts = await count_listed_people_by_list(connection, campaign.id)
     if counts.get(list_name, ListedPeopleCount()).people > MAX_LISTED_PEOPLE or len(counts) > MAX_GROUPS + 2:
         raise TooLarge(
             f"A list has at most {pluralize(MAX_LISTED_PEOPLE, 'id')}, and a campaign at most {MAX_GROUPS} groups. "
@@ -159,14 +159,14 @@ async def execute_and_count_changed_rows(
     return len((await connection.execute(statement, parameters)).all())
 
 
-async def count_listed_people(connection: AsyncConnection, campaign_id: int) -> dict[str, ListedPeopleCount]:
+async def count_listed_people_by_list(connection: AsyncConnection, campaign_id: int) -> dict[str, ListedPeopleCount]:
     """Return the number of people on the allow list, the block list, and each group."""
     rows = (await connection.execute(COUNT_LISTED_PEOPLE, {"campaign": campaign_id})).all()
     counts: dict[str, ListedPeopleCount] = {"allow": ListedPeopleCount(), "block": ListedPeopleCount()}
     return counts | {row.list: ListedPeopleCount(row.people, row.erased) for row in rows}
 
 
-async def list_participants(
+async def list_participant_ids(
     connection: AsyncConnection,
     campaign_id: int,
     list_name: str,

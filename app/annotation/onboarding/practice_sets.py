@@ -108,7 +108,7 @@ def parse_nonempty_practice_table(table: str, practice_format: PracticeFormat) -
     upload = read_table(BytesIO(table.strip().encode()), "table.csv", max_mb=1)
     refuse_wrong_practice_columns(upload.columns, practice_format)
     rows = [
-        (format_cell(row.values.get(PRACTICE_SET_COLUMN)).strip(), parse_practice_item(row, practice_format))
+        (format_cell(row.values.get(PRACTICE_SET_COLUMN)).strip(), parse_practice_item_or_refuse(row, practice_format))
         for row in upload.rows
     ]
     if not rows:
@@ -154,7 +154,7 @@ def refuse_wrong_practice_set_sizes(sets: Sequence[Sequence[PracticeItem]], desi
             )
 
 
-def parse_practice_item(row: UploadedRow, practice_format: PracticeFormat) -> PracticeItem:
+def parse_practice_item_or_refuse(row: UploadedRow, practice_format: PracticeFormat) -> PracticeItem:
     """Return the item of a row. Raises `Invalid`, with the line in its message."""
     cells = {name: format_cell(value).strip() for name, value in row.values.items()}
     shown, explanation = format_cell(row.values.get(PRACTICE_TEXT_COLUMN)), cells.get(PRACTICE_EXPLANATION_COLUMN, "")

@@ -142,7 +142,11 @@ def training_feedback_template_context(
                 }
             )
         orders += [
-            {"criterion": name, "feedback": feedback, "given": positions_in_answered_order(design, values, feedback)}
+            {
+                "criterion": name,
+                "feedback": feedback,
+                "given": position_groups_in_answered_order(design, values, feedback),
+            }
             for feedback in graded_set.feedback[number]
             if feedback.kind == "order"
         ]
@@ -157,7 +161,7 @@ def practice_value_text_or_none(design: Design, value: float | None) -> str | No
     return design.classes[int(value)] if design.classes else f"{value:g}"
 
 
-def positions_in_answered_order(
+def position_groups_in_answered_order(
     design: Design, values: Sequence[float | None], order_feedback: Feedback
 ) -> list[list[int]]:
     """Return the positions of the expected items in the annotator's order, in groups of equal ones, best first.

@@ -227,7 +227,7 @@ class WorkerTokens:
         )
         self._read: LRUCache[tuple[str, str, str], WorkerToken] = LRUCache(MAX_REMEMBERED_TOKENS)
 
-    def issue_token(self, platform: str, link_key: str, assignment: AssignmentId) -> str:
+    def issue_or_reuse_token(self, platform: str, link_key: str, assignment: AssignmentId) -> str:
         key = platform, link_key, assignment, assignment.arrived_at
         now = datetime.fromtimestamp(time.time(), UTC)  # the clock of the signature
         token, issued_at = self._issued.get(key, ("", now))
@@ -239,7 +239,7 @@ class WorkerTokens:
             self._issued[key] = token, now
         return token
 
-    def read_token(self, token: str, platform: str, link_key: str) -> WorkerToken:
+    def read_token_or_refuse(self, token: str, platform: str, link_key: str) -> WorkerToken:
         """Return the content of a token. Raises `Gone` (`token_expired`) or `Invalid` (`token_invalid`)."""
         if (worker_token := self._read.get((token, platform, link_key))) is None:
             worker_token = self._worker_token_or_refuse_wrong(token, platform, link_key)

@@ -162,7 +162,7 @@ class CellReader:
             return digits.replace(",", "")
         return digits if "," not in digits and "." not in digits else cell
 
-    def parse_time_cell(self, line: int, column: str, cell: str) -> ParsedTime | None:
+    def parse_time_cell_or_none(self, line: int, column: str, cell: str) -> ParsedTime | None:
         """Return the time in a cell, None if it is missing.
 
         Raises `Invalid` (`time_unreadable`, `time_in_future`).

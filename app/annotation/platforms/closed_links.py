@@ -19,7 +19,7 @@ async def load_notes_on_closed_links(connection: AsyncConnection, campaign: Camp
     crowd_settings = crowd_setting_by_name_with_slug_of_campaign(campaign)
     notes = []
     for platform in platforms_with_pages():
-        if platform.set_up_by_campaign is None or platform.for_campaign_or_none(crowd_settings):
+        if platform.set_up_by_campaign is None or platform.platform_in_campaign_or_none(crowd_settings):
             continue
         key = {"campaign": campaign.id, "platform": platform.name}
         if campaign.panel_title or await connection.scalar(HAS_ANNOTATOR_OF_PLATFORM, key):

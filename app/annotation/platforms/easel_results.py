@@ -266,8 +266,8 @@ def parse_judgment_tuple(
         item,
         judged_value_or_none_or_nan(line, cells, value_reader, reader, is_export=is_export),
         parse_unjudged_reason(line, cells),
-        parse_time_cell(line, "issued_at", cells, reader),
-        parse_time_cell(line, "submitted_at", cells, reader),
+        parse_time_cell_or_none(line, "issued_at", cells, reader),
+        parse_time_cell_or_none(line, "submitted_at", cells, reader),
         cells.get("segment", ""),
         criterion_position,
         block,
@@ -372,10 +372,10 @@ def positive_number_or_none(line: int, column: str, cell: str, *, largest: int |
     return int(cell)
 
 
-def parse_time_cell(line: int, column: str, cells: dict[str, str], reader: CellReader) -> datetime | None:
+def parse_time_cell_or_none(line: int, column: str, cells: dict[str, str], reader: CellReader) -> datetime | None:
     """Return the time in a column, None if there is none. Raises `Invalid` (`time_unreadable`, `time_in_future`)."""
     cell = cells.get(column, "")
-    moment = reader.parse_time_cell(line, column, cell) if cell else None
+    moment = reader.parse_time_cell_or_none(line, column, cell) if cell else None
     return moment.time if moment else None
 
 

@@ -223,7 +223,7 @@ class Platform:
     )
     set_up_by_campaign: "Callable[[Platform, Mapping[str, Any]], Platform | None] | None" = None
 
-    def for_campaign_or_none(self, crowd_settings: Mapping[str, Any]) -> "Platform | None":
+    def platform_in_campaign_or_none(self, crowd_settings: Mapping[str, Any]) -> "Platform | None":
         """Return the platform in a campaign with these settings; None if it is not set up there."""
         return self.set_up_by_campaign(self, crowd_settings) if self.set_up_by_campaign else self
 

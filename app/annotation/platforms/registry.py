@@ -35,11 +35,11 @@ def platforms_with_pages() -> list[Platform]:
 
 def platforms_of_campaign(crowd_settings: Mapping[str, Any]) -> list[Platform]:
     """Return the platforms for people that are set up in a campaign, in the order in which researchers see them."""
-    platforms = [platform.for_campaign_or_none(crowd_settings) for platform in platforms_with_pages()]
+    platforms = [platform.platform_in_campaign_or_none(crowd_settings) for platform in platforms_with_pages()]
     return [platform for platform in platforms if platform]
 
 
-def platform_with_code_or_none(crowd_settings: Mapping[str, Any]) -> Platform | None:
+def platform_of_completion_code_or_none(crowd_settings: Mapping[str, Any]) -> Platform | None:
     """Return the platform whose completion code a campaign has, which means that people are recruited there; else None.
 
     A code that the ways back of all platforms share says nothing about where people come from.

@@ -233,7 +233,7 @@ class PlatformService(Protocol):
     async def create_study_and_return_id(self, draft: StudyDraft) -> str:
         """Make an unpublished study, and return its id."""
 
-    async def load_study(self, study: str) -> StudyState: ...
+    async def load_study_state(self, study: str) -> StudyState: ...
 
     async def publish_pause_or_resume_study(self, study: str, action: str) -> None:
         """Publish, pause or resume a study. A second publication is refused."""
@@ -256,7 +256,7 @@ class PlatformService(Protocol):
     async def list_subscriptions(self, workspace: str) -> list[Subscription]:
         """Return the subscriptions of a workspace, disabled ones, too."""
 
-    async def subscribe_to_submissions(self, workspace: str, address: str) -> str:
+    async def subscribe_to_submissions_and_return_id(self, workspace: str, address: str) -> str:
         """Let notices about submissions be sent to an address, and return the id of the confirmed subscription."""
 
     async def end_subscription(self, subscription: str) -> None: ...

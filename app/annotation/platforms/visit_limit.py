@@ -86,14 +86,14 @@ class Visitor:
         try:
             await charge_all_allowances_or_refuse(connection, CHARGE_VISIT, visit, 2, now=now)
         except AllowanceExhausted:
-            await count_refused_visit_and_alert(connection, campaign_id, now=now)
+            await store_refused_visit_and_alert(connection, campaign_id, now=now)
             wait: timedelta = await fetch_first_value_or_none(
                 connection, SELECT_WAIT_FOR_NEXT_VISIT, {**visit, "now": now}
             )
             raise too_many_visits_error(wait) from None
 
 
-async def count_refused_visit_and_alert(connection: Driver, campaign_id: int, *, now: datetime) -> None:
+async def store_refused_visit_and_alert(connection: Driver, campaign_id: int, *, now: datetime) -> None:
     """Count a refused visit. The 1st, 10th, 100th, ... of a day raises an alert."""
     refused: int = await fetch_first_value_or_none(
         connection, COUNT_REFUSED_VISIT, {"campaign": campaign_id, "now": now}

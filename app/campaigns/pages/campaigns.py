@@ -16,7 +16,7 @@ from app.annotation.onboarding import participant_lists
 from app.annotation.platforms.registry import (
     annotator_url_by_platform,
     open_link_url_of_campaign,
-    platform_with_code_or_none,
+    platform_of_completion_code_or_none,
     platforms_of_campaign,
     platforms_offered_for_experiments,
 )
@@ -97,11 +97,11 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
         "totals": CampaignTotals.from_campaign(campaign),
         "experiment": arm,
         "platforms": platforms,
-        "code_platform": platform_with_code_or_none(crowd_settings),
+        "code_platform": platform_of_completion_code_or_none(crowd_settings),
         "links": annotator_url_by_platform(*link_parts, platforms),
         "code": qr_code_svg(open_link_url_of_campaign(*link_parts)),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
-        "listed_people": await participant_lists.count_listed_people(connection, campaign.id),
+        "listed_people": await participant_lists.count_listed_people_by_list(connection, campaign.id),
         "simulated_hits": await item_list.count_simulated_hits(connection, campaign.id),
     }
     return render_page(request, "admin/share.html", context)
@@ -131,11 +131,11 @@ async def show_action_confirmation_page(
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     if action == "delete":
         failed_payments, failed_calls = await count_failed_payments_and_calls(connection, campaign.id)
-        error = await empty_campaigns.error_against_deletion_or_none(connection, campaign)
+        error = await empty_campaigns.load_error_against_deletion_or_none(connection, campaign)
         facts = {"error": error, "failed_payments": failed_payments, "failed_calls": failed_calls}
         return render_confirmation_page(request, campaign, action, facts)
     if action == "revert":
-        facts = {"error": await empty_campaigns.error_against_revert_or_none(connection, campaign)}
+        facts = {"error": await empty_campaigns.load_error_against_revert_or_none(connection, campaign)}
         return render_confirmation_page(request, campaign, action, facts)
     if action == "finish":
         return render_confirmation_page(request, campaign, action)
@@ -165,7 +165,7 @@ def render_confirmation_page(
     crowd_settings, server_url = crowd_setting_by_name_with_slug_of_campaign(campaign), request_base_url(request)
     context |= {
         "platforms": platforms_of_campaign(crowd_settings),
-        "code_platform": platform_with_code_or_none(crowd_settings),
+        "code_platform": platform_of_completion_code_or_none(crowd_settings),
         "open_link_platform": platform_beside_open_link_or_none(campaign),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
         "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
@@ -187,7 +187,7 @@ def render_confirmation_page(
         "totals": CampaignTotals.from_campaign(campaign),
         "step": "review",
         "few_comparisons": unit.warning(per_item) if unit else "",
-        "one_comparison": unit.judgments_needed_for_comparisons(1) if unit else None,
+        "one_comparison": unit.judgments_per_system_for_comparisons(1) if unit else None,
         "hourly_pay": hourly_pay,
         "consent_warnings": consent_warnings(campaign, request.app.state.settings.retention_days),
     }

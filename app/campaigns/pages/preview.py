@@ -81,7 +81,7 @@ async def show_preview_hit(
     campaign = await preview_hit.load_preview_campaign_or_refuse(connection, slug, unsaved)
     set_request_language(request, campaign)
     return await render_preview_hit(
-        request, campaign, await preview_hit.preview_hit_of_random_items(connection, campaign, number)
+        request, campaign, await preview_hit.load_preview_hit_of_random_items(connection, campaign, number)
     )
 
 
@@ -99,7 +99,7 @@ async def submit_preview_answer_and_show_next(
     campaign = await preview_hit.load_preview_campaign_or_refuse(connection, slug, unsaved)
     set_request_language(request, campaign)
     number = min(parse_nonnegative_int_or_none(form_values.get("hit")) or 0, MAX_PREVIEW_HITS - 1)
-    hit = await preview_hit.preview_hit_of_random_items(connection, campaign, number)
+    hit = await preview_hit.load_preview_hit_of_random_items(connection, campaign, number)
     try:
         if "broken" in form_values:
             item_number_of_media_report_or_refuse(form_values, hit.items)
@@ -110,7 +110,7 @@ async def submit_preview_answer_and_show_next(
             raise
         return await render_preview_hit(request, campaign, hit, {"notice": refusal, "form": form_values})
     return await render_preview_hit(
-        request, campaign, await preview_hit.preview_hit_of_random_items(connection, campaign, number + 1)
+        request, campaign, await preview_hit.load_preview_hit_of_random_items(connection, campaign, number + 1)
     )
 
 

@@ -95,7 +95,7 @@ class VisitPreview:
         campaign_url = f"/admin/campaigns/{self.campaign.slug}"
         return f"{campaign_url}/{self.opened_from}" if CAMPAIGN_SUBPAGE.fullmatch(self.opened_from) else campaign_url
 
-    def query_of_page(self, page_key: str) -> dict[str, str]:
+    def query_fields_of_page(self, page_key: str) -> dict[str, str]:
         """Return the query of a page's address."""
         opened_from = {FROM_PARAMETER: self.opened_from} if self.opened_from else {}
         return {"at": page_key, "platform": self.platform.name} | opened_from
@@ -172,7 +172,7 @@ async def submit_previewed_visit_form_and_show_next(
 ) -> Response:
     """Check a form as the page's own address does, and show the next page, or the same one with the refusal."""
     if token := form_values.get("token"):
-        state = visit_preview.parse_preview_token(token)
+        state = visit_preview.parse_preview_token_or_refuse(token)
     else:  # of the start page, and of the form that leads back to a platform
         state = VisitPreviewState(platform=platform, page=at, opened_from=opened_from)
     preview = await load_visit_preview_or_refuse(request, connection, slug, state)
@@ -241,7 +241,7 @@ def preview_after_step_form(preview: VisitPreview, form: Mapping[str, str]) -> V
 async def load_previewed_hit_or_example(connection: Transaction, preview: VisitPreview) -> preview_hit.PreviewHit:
     """Return the HIT of a page; on other pages, the example."""
     number = (preview.page.hit_number or 1) - 1
-    return await preview_hit.preview_hit_of_random_items(connection, preview.campaign, number)
+    return await preview_hit.load_preview_hit_of_random_items(connection, preview.campaign, number)
 
 
 async def render_visit_preview(
@@ -250,9 +250,9 @@ async def render_visit_preview(
     """Return the annotators' page with the bar; for our script, the part that changes."""
     allow_https_media_if_campaign_does(request, preview.campaign)
     set_request_language(request, preview.campaign)
-    context = await visit_page_template_context(connection, settings, preview)
+    context = await load_visit_page_template_context(connection, settings, preview)
     if preview.page.step is not None:
-        context |= await onboarding_step_template_context(connection, settings, preview)
+        context |= await load_onboarding_step_template_context(connection, settings, preview)
         page_template = "step.html"
     elif preview.page.hit_number is not None or preview.page.reason is not None:
         context |= hit_page_template_context(settings, preview, context["campaign"], context["rendered_hit"])
@@ -275,7 +275,7 @@ async def render_visit_preview(
     return render_page(request, "admin/_visit_preview_part.html" if as_part else "admin/visit_preview.html", context)
 
 
-async def visit_page_template_context(
+async def load_visit_page_template_context(
     connection: Transaction, settings: Settings, preview: VisitPreview
 ) -> dict[str, Any]:
     """Return the template context that all annotator pages share."""
@@ -312,7 +312,7 @@ async def visit_page_template_context(
     }
 
 
-async def onboarding_step_template_context(
+async def load_onboarding_step_template_context(
     connection: Transaction, settings: Settings, preview: VisitPreview
 ) -> dict[str, Any]:
     """Return the additional template context of an onboarding step."""
@@ -350,7 +350,7 @@ def hit_page_template_context(
         was_finished=True,
     )
     outcome = visit_outcome.outcome_of_finished_visit_or_none(next_hit)
-    here = "?" + urlencode(preview.query_of_page(page.key))
+    here = "?" + urlencode(preview.query_fields_of_page(page.key))
     has_code = next_hit.is_finished and shown_campaign.hits_answered
     return {
         "next_hit": next_hit,
@@ -385,7 +385,7 @@ def build_preview_completion(settings: Settings, preview: VisitPreview, outcome:
     way_back = build_completion(settings, preview, outcome)
     if way_back.url is None:
         return way_back
-    query = preview.query_of_page(f"way-back-{outcome}")
+    query = preview.query_fields_of_page(f"way-back-{outcome}")
     return replace(way_back, url=f"/admin/campaigns/{preview.campaign.slug}/preview?{urlencode(query)}")
 
 
@@ -396,7 +396,7 @@ def preview_bar_context(request: Request, preview: VisitPreview) -> dict[str, An
     }
 
     def page_query(page: VisitPage | None) -> str:
-        return "?" + urlencode(preview.query_of_page(page.key) | kept_query) if page else ""
+        return "?" + urlencode(preview.query_fields_of_page(page.key) | kept_query) if page else ""
 
     usual_pages = [page for page in preview.pages if not page.is_outcome]
     return {

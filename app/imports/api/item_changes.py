@@ -12,7 +12,7 @@ from app.http.dependencies import Now, Transaction, openapi_description_of_refus
 from app.imports import item_changes, mark_checks, text_corrections
 from app.imports.item_changes import MAX_ITEMS_PER_CHANGE, ItemAction
 from app.imports.mark_checks import CheckToMark
-from app.quality.check_expectations import SET_COLUMN, expectation_column_names
+from app.quality.check_expectations import SET_COLUMN, expected_and_tolerance_column_names
 from app.uploads import MAX_ID_CHARACTERS, MAX_SHOWN_CHARACTERS
 
 router = program_router(
@@ -76,7 +76,9 @@ class CheckRequest(ExpectedCells):
         return {SET_COLUMN: self.check_set} | {
             column: cell
             for name, about in by_criterion.items()
-            for column, cell in zip(expectation_column_names(name), (about.expected, about.tolerance), strict=True)
+            for column, cell in zip(
+                expected_and_tolerance_column_names(name), (about.expected, about.tolerance), strict=True
+            )
         }
 
 

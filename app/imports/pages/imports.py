@@ -37,7 +37,7 @@ from app.imports.id_lines import IdLines, load_id_lines_and_next_free_number
 from app.imports.import_preview import ChosenColumns, UploadPreview, read_upload_preview_or_refuse
 from app.imports.named_media import missing_and_unnamed_files_report
 from app.imports.pages.item_list import items_page_response
-from app.imports.pasted import pasted_text_as_named_file
+from app.imports.pasted import file_name_and_bytes_of_pasted_text
 from app.imports.responses_preview import preview_responses_of_file_or_refuse
 from app.media import media_store
 from app.quality.check_expectations import criterion_designs
@@ -59,7 +59,7 @@ def uploaded_or_pasted_file_or_refuse(form_data: FormData) -> UploadFile:
     file, carried, pasted = (form_data.get(name) for name in ("file", "carried", "pasted"))
     chosen = isinstance(file, UploadFile) and bool(file.filename)
     if not chosen and isinstance(pasted, str) and pasted.strip():
-        name, content = pasted_text_as_named_file(pasted, str(form_data.get("read_as", "")))
+        name, content = file_name_and_bytes_of_pasted_text(pasted, str(form_data.get("read_as", "")))
         return UploadFile(BytesIO(content), filename=name)
     if isinstance(carried, str) and not chosen:
         with suppress(ValueError):

@@ -48,7 +48,7 @@ from app.imports.response_receipt import ResponseImportReceipt, response_receipt
 from app.imports.segment_table import load_segments_page_with_chosen
 from app.quality.check_expectations import (
     criterion_designs,
-    expectation_column_names,
+    expected_and_tolerance_column_names,
 )
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import default_tolerance_cell_or_empty, proposed_tolerance_cell_or_empty
@@ -93,7 +93,9 @@ async def items_page_response(
         else None
     )
     context: dict[str, Any] = {"campaign": campaign, "total": campaign.item_count, "segments": segments}
-    context |= await item_table_template_context(request, connection, campaign, ItemListView() if segments else view)
+    context |= await load_item_table_template_context(
+        request, connection, campaign, ItemListView() if segments else view
+    )
     context |= upload_form_template_context(request, campaign) | {"refusal": refusal}
     if request.query_params.get("done") == "imported":
         context["receipt"] = await items.load_last_import_receipt_or_none(connection, campaign.id)
@@ -103,7 +105,7 @@ async def items_page_response(
     return render_page(request, "admin/items.html", context, status=refusal.status if refusal else status)
 
 
-async def item_table_template_context(
+async def load_item_table_template_context(
     request: Request, connection: Transaction, campaign: CampaignOnPage, view: ItemListView
 ) -> dict[str, Any]:
     """Return the context of the table of items: the rows of a page as annotators see them, and the columns."""
@@ -132,7 +134,7 @@ async def item_table_template_context(
         "checks_proposal": propose_checks_percent_or_none(campaign, campaign.item_count, check_counts),
         "hint_that_hits_cannot_show_checks_or_empty": hint_that_hits_cannot_show_checks_or_empty(campaign),
         "min_gold": MIN_GOLD_ITEMS,
-        "expectation_columns": [expectation_column_names(name) for name in campaign.criterion_names or [""]],
+        "expectation_columns": [expected_and_tolerance_column_names(name) for name in campaign.criterion_names or [""]],
         "expected_answer_inputs": expected_answer_inputs_of_criteria(
             unchecked_settings_with_deliverable_emails(campaign)
         ),
@@ -256,7 +258,7 @@ async def chosen_items_form_response(
         "expected_answer_inputs": expected_answer_inputs_of_criteria(
             unchecked_settings_with_deliverable_emails(campaign)
         ),
-        "criteria": [expectation_column_names(name) for name in campaign.criterion_names or [""]],
+        "criteria": [expected_and_tolerance_column_names(name) for name in campaign.criterion_names or [""]],
     }
     return render_page(request, "admin/items_chosen.html", context, status=refusal.status if refusal else 200)
 

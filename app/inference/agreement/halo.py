@@ -30,9 +30,9 @@ from app.inference.ground.bootstrap import (
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
     finite_vector_or_raise,
-    number_array_and_count_or_raise,
+    index_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    sum_values_by_number,
+    sum_values_of_each_number,
 )
 
 STRONG_HALO = 0.5
@@ -97,13 +97,13 @@ def correlate_item_means(
     judgments = np.bincount(items)
     is_judged = judgments > 0
     x, y = (
-        sum_values_by_number(items, scores, len(judgments))[is_judged] / judgments[is_judged]
+        sum_values_of_each_number(items, scores, len(judgments))[is_judged] / judgments[is_judged]
         for scores in (first_scores, second_scores)
     )
     all_items = np.zeros(1, np.intp)
 
     def correlation(weights: Array) -> Array:
-        return weighted_correlation.weighted_pearson(x, y, weights, all_items)[:, 0]
+        return weighted_correlation.weighted_pearson_of_each_block(x, y, weights, all_items)[:, 0]
 
     return _make_halo_estimate(correlation, len(x), len(items), draws=draws, level=level, rng=rng)
 
@@ -129,7 +129,7 @@ def measure_halo(
     dx, dy = (
         _deviation_of_each_score_from_item_mean(item, scores[is_shared], n) for scores in (first_scores, second_scores)
     )
-    xy, xx, yy = (sum_values_by_number(item, products, n) for products in (dx * dy, dx * dx, dy * dy))
+    xy, xx, yy = (sum_values_of_each_number(item, products, n) for products in (dx * dy, dx * dx, dy * dy))
 
     def correlation(weights: Array) -> Array:
         return np.clip(divide_or_nan(weights @ xy, np.sqrt((weights @ xx) * (weights @ yy))), -1.0, 1.0)
@@ -140,7 +140,7 @@ def measure_halo(
 def _validated_item_and_score_columns(
     items: npt.ArrayLike, first_scores: npt.ArrayLike, second_scores: npt.ArrayLike
 ) -> tuple[Integers, Array, Array]:
-    items, _ = number_array_and_count_or_raise("items", items)
+    items, _ = index_array_and_count_or_raise("items", items)
     first_scores, second_scores = (
         finite_vector_or_raise("one", first_scores),
         finite_vector_or_raise("other", second_scores),
@@ -152,9 +152,9 @@ def _validated_item_and_score_columns(
 def _deviation_of_each_score_from_item_mean(item: Integers, scores: Array, item_count: int) -> Array:
     """Return deviations from the mean of each item; exactly 0 where all of an item are equal up to rounding."""
     deviations = (
-        scores - (sum_values_by_number(item, scores, item_count) / np.bincount(item, minlength=item_count))[item]
+        scores - (sum_values_of_each_number(item, scores, item_count) / np.bincount(item, minlength=item_count))[item]
     )
-    varies = sum_values_by_number(item, deviations**2, item_count) > _ROUNDING_SHARE * sum_values_by_number(
+    varies = sum_values_of_each_number(item, deviations**2, item_count) > _ROUNDING_SHARE * sum_values_of_each_number(
         item, scores**2, item_count
     )
     return np.where(varies[item], deviations, 0.0)

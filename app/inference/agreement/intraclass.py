@@ -169,8 +169,8 @@ def _make_two_way_variance_function(judgments: Judgments) -> VarianceComponents:
 def _five_score_sums_per_item(judgments: Judgments) -> Array:
     """Return per item: judgments m, sum of scores, sum of their squares, (sum of scores)^2 / m, and m^2, (I, 5)."""
     y, m = _centred_scores(judgments), judgments.per_item
-    sums = judgments.sum_by_item(y)
-    return np.column_stack([m, sums, judgments.sum_by_item(y * y), sums * sums / m, m * m])
+    sums = judgments.sum_of_each_item(y)
+    return np.column_stack([m, sums, judgments.sum_of_each_item(y * y), sums * sums / m, m * m])
 
 
 def _centred_scores(judgments: Judgments) -> Array:

@@ -76,11 +76,11 @@ def _sentence_on_meaning_of_alpha(metric: MeasurementLevel) -> str:
 
 def _make_interval_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     x = judgments.values - judgments.values.mean()  # so that little is lost when squares are subtracted
-    sums = judgments.sum_by_item(x)
-    squares_within_items = judgments.sum_by_item((x - (sums / judgments.per_item)[judgments.items]) ** 2)
+    sums = judgments.sum_of_each_item(x)
+    squares_within_items = judgments.sum_of_each_item((x - (sums / judgments.per_item)[judgments.items]) ** 2)
     # sum_{v, v'} (v - v')^2 = 2 m sum (v - mean)^2
     observed = 2.0 * judgments.per_item / (judgments.per_item - 1.0) * squares_within_items
-    columns = np.column_stack([observed, judgments.per_item, sums, judgments.sum_by_item(x * x)])
+    columns = np.column_stack([observed, judgments.per_item, sums, judgments.sum_of_each_item(x * x)])
 
     def alpha(weights: Array) -> Array:
         observed, n, total, squares = (weights @ columns).T
@@ -93,7 +93,7 @@ def _make_interval_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
 
 
 def _make_nominal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
-    counts, _ = _value_counts_by_item_and_values(judgments)
+    counts, _ = _value_count_matrix_and_values(judgments)
     m = judgments.per_item
     observed = (m * m - (counts * counts).sum(axis=1)) / (m - 1.0)
 
@@ -106,7 +106,7 @@ def _make_nominal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
 
 def _make_ordinal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     """Alpha of intervals on ranks: the distance of two labels is that of their mean ranks."""
-    counts, _ = _value_counts_by_item_and_values(judgments)
+    counts, _ = _value_count_matrix_and_values(judgments)
     m = judgments.per_item.astype(np.float64)
 
     def alpha(weights: Array) -> Array:
@@ -122,7 +122,7 @@ def _make_ordinal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
 
 
 def _make_ratio_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
-    counts, values = _value_counts_by_item_and_values(judgments)
+    counts, values = _value_count_matrix_and_values(judgments)
     first, second = judgment_pairs_within_items(judgments)
     distances = _squared_ratio_distance(judgments.values[first], judgments.values[second])
     m = judgments.per_item
@@ -144,7 +144,7 @@ def _squared_ratio_distance(v: Array, w: Array) -> Array:
     return np.divide(v - w, v + w, out=np.zeros(np.broadcast(v, w).shape), where=v + w > 0.0) ** 2
 
 
-def _value_counts_by_item_and_values(judgments: Judgments) -> tuple[csr_array, Array]:
+def _value_count_matrix_and_values(judgments: Judgments) -> tuple[csr_array, Array]:
     """Return how often each item got each of the V values, sparse (I, V), and the values, sorted, (V,)."""
     values, code = np.unique(judgments.values, return_inverse=True)
     shape = judgments.n_items, len(values)

@@ -17,7 +17,7 @@ from app.inference.agreement.annotator_pairs import (
 from app.inference.ground.arrays import Array, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.validation import number_array_and_count_or_raise
+from app.inference.ground.validation import index_array_and_count_or_raise
 from app.inference.observations.judgments import Judgments, judgments_of_shared_items
 
 PAIRWISE_MEANING = (
@@ -61,7 +61,7 @@ def pairwise_agreement(
     judgments = judgments_of_shared_items(
         items,
         annotators,
-        number_array_and_count_or_raise("labels", labels)[0],
+        index_array_and_count_or_raise("labels", labels)[0],
         n_items=n_items,
         n_annotators=n_annotators,
     )
@@ -96,12 +96,12 @@ def cohens_kappa(
     judgments = judgments_of_shared_items(
         items,
         annotators,
-        number_array_and_count_or_raise("labels", labels)[0],
+        index_array_and_count_or_raise("labels", labels)[0],
         n_items=n_items,
         n_annotators=n_annotators,
     )
     shared = shared_judgments_of_pairs_or_raise(judgments, least_shared)
-    firsts, seconds, pair = _label_count_matrices_by_pair(judgments, shared)
+    firsts, seconds, pair = _label_counts_of_both_and_pair_of_columns(judgments, shared)
     shared_items = shared.sparse_sums_by_item_and_annotator_pair()
     agreeing = shared.sparse_sums_by_item_and_annotator_pair(
         judgments.values[shared.first] == judgments.values[shared.second]
@@ -143,7 +143,7 @@ def fleiss_kappa(
     or more judgments, the shares of the labels are means over items with any. Arrays and errors as for
     `pairwise_agreement`; also `Inestimable` (`all_the_same`).
     """
-    labels, _ = number_array_and_count_or_raise("labels", labels)
+    labels, _ = index_array_and_count_or_raise("labels", labels)
     judgments = judgments_of_shared_items(
         items, annotators, labels, n_items=n_items, n_annotators=n_annotators, min_annotators=1
     )
@@ -170,7 +170,7 @@ def gwets_ac1(
     label given. Missing judgments as for `fleiss_kappa`. Arrays and errors as for `pairwise_agreement`; also
     `Inestimable` (`one_label`) if K is 1.
     """
-    labels, choices = number_array_and_count_or_raise("labels", labels, n_labels)
+    labels, choices = index_array_and_count_or_raise("labels", labels, n_labels)
     if choices == 1:
         raise Inestimable("There was only one label to choose, so there is nothing to agree on.", code="one_label")
     judgments = judgments_of_shared_items(
@@ -180,7 +180,7 @@ def gwets_ac1(
     return agreement_with_bootstrap_interval(statistic, judgments, AC1_MEANING, draws=draws, level=level, rng=rng)
 
 
-def _label_count_matrices_by_pair(
+def _label_counts_of_both_and_pair_of_columns(
     judgments: Judgments, shared: SharedJudgments
 ) -> tuple[csr_array, csr_array, csr_array]:
     """Return how often the first, and the second, of each pair of annotators gave each label to each item, sparse (I,

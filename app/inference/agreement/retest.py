@@ -10,9 +10,9 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
     finite_vector_or_raise,
-    number_array_and_count_or_raise,
+    index_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    sum_values_by_number,
+    sum_values_of_each_number,
 )
 from app.inference.observations.comparisons import BooleanArray, comparison_arrays_and_item_count_or_raise
 
@@ -91,16 +91,16 @@ def compare_repeated_scores(
         Inestimable: No annotator scored anything twice ("no_repeats").
 
     """
-    items, _ = number_array_and_count_or_raise("items", items)
-    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    items, _ = index_array_and_count_or_raise("items", items)
+    annotators, n_annotators = index_array_and_count_or_raise("annotators", annotators, n_annotators)
     values = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
     before, repeats_at = _positions_of_previous_and_repeated_or_raise(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
-    same, shift, error, correlation = _same_shift_error_correlation_by_annotator(
+    same, shift, error, correlation = _same_shift_error_correlation_of_annotators(
         old, new, repeat_annotators, n_annotators, margin
     )
-    pooled = _same_shift_error_correlation_by_annotator(old, new, np.zeros_like(repeat_annotators), 1, margin)
+    pooled = _same_shift_error_correlation_of_annotators(old, new, np.zeros_like(repeat_annotators), 1, margin)
     pooled_same, pooled_shift, pooled_error, pooled_correlation = (float(figure[0]) for figure in pooled)
     repeats = np.bincount(repeat_annotators, minlength=n_annotators)
     return ScoreRetest(
@@ -125,14 +125,14 @@ def compare_repeated_labels(
 
     The arrays are (J,), in order of time; labels 0 to K - 1. Errors as `compare_repeated_scores`.
     """
-    items, _ = number_array_and_count_or_raise("items", items)
-    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
-    values, _ = number_array_and_count_or_raise("labels", labels)
+    items, _ = index_array_and_count_or_raise("items", items)
+    annotators, n_annotators = index_array_and_count_or_raise("annotators", annotators, n_annotators)
+    values, _ = index_array_and_count_or_raise("labels", labels)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=values)
     before, repeats_at = _positions_of_previous_and_repeated_or_raise(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
-    same, kappa = _retest_statistics_of_labels_by_annotator(old, new, repeat_annotators, n_annotators)
-    pooled_same, pooled_kappa = _retest_statistics_of_labels_by_annotator(old, new, np.zeros_like(repeat_annotators), 1)
+    same, kappa = _same_share_and_kappa_of_each_annotator(old, new, repeat_annotators, n_annotators)
+    pooled_same, pooled_kappa = _same_share_and_kappa_of_each_annotator(old, new, np.zeros_like(repeat_annotators), 1)
     repeats = np.bincount(repeat_annotators, minlength=n_annotators)
     return LabelRetest(
         repeats=repeats,
@@ -174,7 +174,7 @@ def _positions_of_previous_and_repeated_or_raise(items: Integers, annotators: In
     return order[:-1][is_repeat], order[1:][is_repeat]
 
 
-def _same_shift_error_correlation_by_annotator(
+def _same_shift_error_correlation_of_annotators(
     old_scores: Array, new_scores: Array, annotators: Integers, n_annotators: int, margin: float
 ) -> tuple[Array, Array, Array, Array]:
     mean = _AnnotatorMeans(annotators, n_annotators)
@@ -188,7 +188,7 @@ def _same_shift_error_correlation_by_annotator(
     return same, mean(difference), error, mean(x * y) / np.where(varies, spread, np.nan)
 
 
-def _retest_statistics_of_labels_by_annotator(
+def _same_share_and_kappa_of_each_annotator(
     old_labels: Integers, new_labels: Integers, annotators: Integers, n_annotators: int
 ) -> tuple[Array, Array]:
     mean = _AnnotatorMeans(annotators, n_annotators)
@@ -206,7 +206,7 @@ class _AnnotatorMeans:
         self.divisor = np.where(self.count > 0, self.count, np.nan)
 
     def __call__(self, values: Array) -> Array:
-        return sum_values_by_number(self.who, values, self.count.size) / self.divisor
+        return sum_values_of_each_number(self.who, values, self.count.size) / self.divisor
 
     def label_shares(self, labels: Integers, *, all_labels: Integers) -> Array:
         """Return, for each label, its share among all labels of its annotator, `all_labels`."""

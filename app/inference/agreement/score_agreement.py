@@ -20,8 +20,8 @@ from app.inference.ground.notes import Note
 from app.inference.ground.weighted_correlation import (
     NUMBERS_PER_ENTRY_AND_DRAW,
     MeanRanks,
-    weighted_pearson,
-    weighted_spearman_by_block,
+    weighted_pearson_of_each_block,
+    weighted_spearman_of_each_block,
 )
 from app.inference.observations.judgments import Judgments, judgments_of_shared_items
 
@@ -73,10 +73,10 @@ def mean_annotator_correlation(
     shared_items = shared.sparse_sums_by_item_and_annotator_pair()
 
     def rank_correlation(weights: Array) -> Array:
-        return weighted_spearman_by_block(first, second, np.ascontiguousarray(weights.T)[shared.items]).T
+        return weighted_spearman_of_each_block(first, second, np.ascontiguousarray(weights.T)[shared.items]).T
 
     def linear_correlation(weights: Array) -> Array:
-        return weighted_pearson(x, y, weights[:, shared.items], shared.starts)
+        return weighted_pearson_of_each_block(x, y, weights[:, shared.items], shared.starts)
 
     correlate = rank_correlation if kind == "spearman" else linear_correlation
 
@@ -154,7 +154,9 @@ def split_half_reliability(
 
     def half_correlation(weights: Array) -> Array:
         item_weights = np.ascontiguousarray(weights.T)
-        r = np.mean([weighted_spearman_by_block(first, second, item_weights)[0] for first, second in halves], axis=0)
+        r = np.mean(
+            [weighted_spearman_of_each_block(first, second, item_weights)[0] for first, second in halves], axis=0
+        )
         return divide_or_nan(2.0 * r, 1.0 + r) if spearman_brown else r
 
     sentence = SPLIT_HALF_MEANING.format(how=FULL_LENGTH_TEXT if spearman_brown else HALF_LENGTH_TEXT)

@@ -19,8 +19,8 @@ from app.inference.ground.notes import Note
 from app.inference.ground.weighted_correlation import (
     MeanRanks,
     weighted_kendall,
-    weighted_pearson,
-    weighted_spearman_by_block,
+    weighted_pearson_of_each_block,
+    weighted_spearman_of_each_block,
 )
 
 MAX_ITEMS_PAIRED_AT_ONCE = 1_000
@@ -108,8 +108,8 @@ def _weighted_correlation_statistic_by_name(x: Array, y: Array) -> dict[str, Wei
     by_x, by_y = MeanRanks.from_values(x, block), MeanRanks.from_values(y, block)
     gain = x - x.min()
     return {
-        "pearson": lambda weights: weighted_pearson(x, y, weights, block[:1])[:, 0],
-        "spearman": lambda weights: weighted_spearman_by_block(by_x, by_y, weights.T)[0],
+        "pearson": lambda weights: weighted_pearson_of_each_block(x, y, weights, block[:1])[:, 0],
+        "spearman": lambda weights: weighted_spearman_of_each_block(by_x, by_y, weights.T)[0],
         "kendall": lambda weights: (
             weighted_kendall(x, y, weights)
             if len(x) <= MAX_ITEMS_PAIRED_AT_ONCE

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 
 
-def number_array_and_count_or_raise(
+def index_array_and_count_or_raise(
     name: str, values: npt.ArrayLike, thing_count: int | None = None
 ) -> tuple[Integers, int]:
     """Return the numbers as an array (n,) of intp, and how many things are numbered.
@@ -59,7 +59,7 @@ def refuse_columns_of_unequal_length(**columns: npt.NDArray[Any]) -> None:
         raise ValueError(f"one entry per judgment is needed in every array, but the lengths are: {lengths}")
 
 
-def sum_values_by_number(numbers: Integers, values: Array, count: int) -> Array:
+def sum_values_of_each_number(numbers: Integers, values: Array, count: int) -> Array:
     """Return the sum of the values of each number from 0 to count - 1, (count,); numbers and values are (n,)."""
     return np.bincount(numbers, weights=values, minlength=count).astype(np.float64, copy=False)
 

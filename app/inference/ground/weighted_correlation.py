@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 
 NUMBERS_PER_ENTRY_AND_DRAW = 6
-"""How many numbers `weighted_spearman_by_block` holds at once for each entry and draw."""
+"""How many numbers `weighted_spearman_of_each_block` holds at once for each entry and draw."""
 
 _ROUNDING = 1e-12  # less variance than this part of the squares is rounding of equal values
 
@@ -67,7 +67,7 @@ class MeanRanks:
         buffer *= totals
         return ranks.take(self.group, axis=0), self.blocks @ buffer
 
-    def sum_by_block(self, values: Array) -> Array:
+    def sum_within_each_block(self, values: Array) -> Array:
         """Return sums over the entries of each block, (E, D) -> (B, D)."""
         block_sums: Array = self.blocks @ (self.members @ values)
         return block_sums
@@ -79,7 +79,7 @@ def _sparse_membership_of_entries_in_runs(entries: Integers, starts: Integers) -
     return csr_array((np.ones(len(entries)), entries, np.append(starts, len(entries))), shape=shape)
 
 
-def weighted_spearman_by_block(first_ranks: MeanRanks, second_ranks: MeanRanks, weights: Array) -> Array:
+def weighted_spearman_of_each_block(first_ranks: MeanRanks, second_ranks: MeanRanks, weights: Array) -> Array:
     """Rank correlation within each block, (B, D), NaN where one of the two does not vary; weights: (E, D)."""
     (a, xx), (b, yy) = (
         first_ranks.centred_ranks_and_square_sums(weights),
@@ -87,10 +87,10 @@ def weighted_spearman_by_block(first_ranks: MeanRanks, second_ranks: MeanRanks, 
     )
     a *= b
     a *= weights
-    return np.clip(divide_or_nan(first_ranks.sum_by_block(a), np.sqrt(xx * yy)), -1.0, 1.0)
+    return np.clip(divide_or_nan(first_ranks.sum_within_each_block(a), np.sqrt(xx * yy)), -1.0, 1.0)
 
 
-def weighted_pearson(x: Array, y: Array, weights: Array, starts: Integers) -> Array:
+def weighted_pearson_of_each_block(x: Array, y: Array, weights: Array, starts: Integers) -> Array:
     """Correlation of x and y within each block, (D, P), NaN where one of them does not vary.
 
     Args:

@@ -3,10 +3,10 @@
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.validation import sum_values_by_number
+from app.inference.ground.validation import sum_values_of_each_number
 
 
-def equal_label_share_by_annotator(
+def equal_label_share_of_each_annotator(
     item: Integers, annotator: Integers, label: Integers, *, n_annotators: int, n_labels: int
 ) -> Array:
     """Return the share of equal labels among all pairs of an own label and another annotator's label of the same item.
@@ -28,6 +28,6 @@ def equal_label_share_by_annotator(
     )
     equal_by_others = np.bincount(item_label)[item_label] - np.bincount(annotator_item_label)[annotator_item_label]
     by_others = np.bincount(item)[item] - np.bincount(annotator_item)[annotator_item]
-    total = sum_values_by_number(annotator, by_others.astype(np.float64), n_annotators)
-    equal = sum_values_by_number(annotator, equal_by_others.astype(np.float64), n_annotators)
+    total = sum_values_of_each_number(annotator, by_others.astype(np.float64), n_annotators)
+    equal = sum_values_of_each_number(annotator, equal_by_others.astype(np.float64), n_annotators)
     return equal / np.where(total > 0, total, np.nan)

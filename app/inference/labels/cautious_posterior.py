@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.information import entropy
-from app.inference.ground.validation import number_array_and_count_or_raise, refuse_columns_of_unequal_length
+from app.inference.ground.validation import index_array_and_count_or_raise, refuse_columns_of_unequal_length
 from app.inference.labels.dawid_skene import DawidSkeneResult
 
 PRIOR_LABELS_PER_CLASS = 10.0
@@ -36,9 +36,9 @@ def result_with_cautious_posteriors(
         ValueError: An array is invalid or has a number that the result does not have.
 
     """
-    items, n_items = number_array_and_count_or_raise("items", items, len(result.estimable))
-    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, len(result.response))
-    labels, n_labels = number_array_and_count_or_raise("labels", labels, len(result.prevalence))
+    items, n_items = index_array_and_count_or_raise("items", items, len(result.estimable))
+    annotators, n_annotators = index_array_and_count_or_raise("annotators", annotators, len(result.response))
+    labels, n_labels = index_array_and_count_or_raise("labels", labels, len(result.prevalence))
     refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=labels)
     is_used = result.estimable_annotators[annotators]
     items, annotators, labels = items[is_used], annotators[is_used], labels[is_used]

@@ -19,7 +19,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.information import entropy, mutual_information
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import number_array_and_count_or_raise, refuse_columns_of_unequal_length
+from app.inference.ground.validation import index_array_and_count_or_raise, refuse_columns_of_unequal_length
 from app.inference.labels import latent_class_notes, latent_classes
 from app.inference.labels.latent_classes import ClassParameters, ClimbResult, LabelMatrix, StopRule
 
@@ -132,9 +132,9 @@ def fit(
         ValueError: An array or option is invalid.
 
     """
-    items, n_items = number_array_and_count_or_raise("items", items, n_items)
-    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
-    labels, n_labels = number_array_and_count_or_raise("labels", labels, n_labels)
+    items, n_items = index_array_and_count_or_raise("items", items, n_items)
+    annotators, n_annotators = index_array_and_count_or_raise("annotators", annotators, n_annotators)
+    labels, n_labels = index_array_and_count_or_raise("labels", labels, n_labels)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=labels)
     _refuse_no_labels_or_one_class(labels, n_labels)
     rule, smoothing = StopRule(tolerance, max_iterations), _make_smoothing(alpha, beta, n_labels)
@@ -178,8 +178,8 @@ def probability_of_each_label_being_right(
 
     NaN where the item is not estimable. Raises ValueError for numbers the result does not have.
     """
-    items, _ = number_array_and_count_or_raise("items", items, len(result.estimable))
-    labels, _ = number_array_and_count_or_raise("labels", labels, len(result.prevalence))
+    items, _ = index_array_and_count_or_raise("items", items, len(result.estimable))
+    labels, _ = index_array_and_count_or_raise("labels", labels, len(result.prevalence))
     refuse_columns_of_unequal_length(items=items, labels=labels)
     return np.where(result.estimable[items], result.posterior[items, labels], np.nan)
 

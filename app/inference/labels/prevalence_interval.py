@@ -5,7 +5,7 @@ import numpy.typing as npt
 from scipy.special import expit, logit, ndtri
 
 from app.inference.ground.arrays import Array, valid_interval_level_or_raise
-from app.inference.ground.validation import number_array_and_count_or_raise, refuse_columns_of_unequal_length
+from app.inference.ground.validation import index_array_and_count_or_raise, refuse_columns_of_unequal_length
 from app.inference.labels import latent_classes
 from app.inference.labels.dawid_skene import DawidSkeneResult
 from app.inference.labels.latent_classes import ClassParameters, LabelMatrix, StopRule
@@ -44,9 +44,9 @@ def ends_of_bootstrap_prevalence_intervals(
         ValueError: An array is invalid or has a number that the result does not have.
 
     """
-    items, _ = number_array_and_count_or_raise("items", items, len(result.estimable))
-    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, len(result.response))
-    labels, n_labels = number_array_and_count_or_raise("labels", labels, len(result.prevalence))
+    items, _ = index_array_and_count_or_raise("items", items, len(result.estimable))
+    annotators, n_annotators = index_array_and_count_or_raise("annotators", annotators, len(result.response))
+    labels, n_labels = index_array_and_count_or_raise("labels", labels, len(result.prevalence))
     refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=labels)
     is_used = result.estimable_annotators[annotators]
     row = (np.cumsum(result.estimable) - 1)[items[is_used]]

@@ -14,7 +14,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, joined_mention_placeholders_text, make_mention
 from app.inference.ground.validation import (
-    number_array_and_count_or_raise,
+    index_array_and_count_or_raise,
     outcome_vector_or_raise,
     refuse_columns_of_unequal_length,
 )
@@ -75,7 +75,7 @@ _ADVICE_BY_VERDICT = {
 }
 
 
-def judgments_that_include_baseline(
+def positions_opponents_and_outcomes_of_baseline(
     baseline: int, first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike
 ) -> tuple[Integers, Integers, Integers]:
     """Select the judgments that include the baseline.
@@ -96,8 +96,8 @@ def judgments_that_include_baseline(
 
     """
     (left, _), (right, _), result = (
-        number_array_and_count_or_raise("first", first),
-        number_array_and_count_or_raise("second", second),
+        index_array_and_count_or_raise("first", first),
+        index_array_and_count_or_raise("second", second),
         outcome_vector_or_raise(outcomes),
     )
     refuse_columns_of_unequal_length(first=left, second=right, outcomes=result)
@@ -160,9 +160,9 @@ def validated_baseline_judgments(
     n_segments: int | None,
 ) -> BaselineJudgments:
     """Validate the four arrays (n,) of long form. Raises ValueError for different lengths and numbers out of range."""
-    system_numbers, n_items = number_array_and_count_or_raise("items", items, n_items)
-    judge_numbers, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
-    segment_numbers, n_segments = number_array_and_count_or_raise("segments", segments, n_segments)
+    system_numbers, n_items = index_array_and_count_or_raise("items", items, n_items)
+    judge_numbers, n_annotators = index_array_and_count_or_raise("annotators", annotators, n_annotators)
+    segment_numbers, n_segments = index_array_and_count_or_raise("segments", segments, n_segments)
     outcome_values = outcome_vector_or_raise(outcomes)
     refuse_columns_of_unequal_length(
         items=system_numbers, annotators=judge_numbers, segments=segment_numbers, outcomes=outcome_values

@@ -12,7 +12,7 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
 from app.inference.ground.validation import (
     finite_vector_or_raise,
-    number_array_and_count_or_raise,
+    index_array_and_count_or_raise,
     outcome_vector_or_raise,
     refuse_columns_of_unequal_length,
 )
@@ -81,8 +81,8 @@ def comparison_arrays_and_item_count_or_raise(
     The arrays are (J,); outcomes are +1 (first preferred), 0 (tie), -1 (second preferred). Raises ValueError as the
     checks in `validation` do and for an item compared with itself; Inestimable if J is 0 (code "no_judgments").
     """
-    first, n_first = number_array_and_count_or_raise("first", first, n_items)
-    second, n_second = number_array_and_count_or_raise("second", second, n_items)
+    first, n_first = index_array_and_count_or_raise("first", first, n_items)
+    second, n_second = index_array_and_count_or_raise("second", second, n_items)
     outcomes = outcome_vector_or_raise(outcomes)
     refuse_columns_of_unequal_length(first=first, second=second, outcomes=outcomes)
     if not first.size:
@@ -103,7 +103,7 @@ def count_pair_outcomes(
     low, high = np.where(is_reversed, second, first), np.where(is_reversed, first, second)
     # The outcome is the last digit of the key, so that plain integers are counted and nothing is looked up.
     keys = (low * n_items + high) * 3 + np.where(is_reversed, -outcomes, outcomes) + 1
-    keys, key_counts = _distinct_keys_and_counts(keys, 3 * n_items**2)
+    keys, key_counts = _distinct_keys_and_counts_sorting_in_place(keys, 3 * n_items**2)
     pairs, outcome = np.divmod(keys, 3)
     starts_pair = np.diff(pairs, prepend=-1) > 0
     counts = np.zeros((3, int(starts_pair.sum())))
@@ -112,7 +112,7 @@ def count_pair_outcomes(
     return PairOutcomeCounts(low, high, low_won=counts[2], high_won=counts[0], tied=counts[1], n_items=n_items)
 
 
-def _distinct_keys_and_counts(keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
+def _distinct_keys_and_counts_sorting_in_place(keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
     """Return the distinct keys in ascending order, and how often each occurs. Sorts the keys in place."""
     if n_keys <= _CELLS_PER_JUDGMENT * keys.size:  # ten times as fast as sorting, in memory still linear
         occurrences = np.bincount(keys)
@@ -139,8 +139,8 @@ def pair_outcome_columns_from_hits(
         ties: If False, such pairs are left out instead, so that a best and a worst of n give 2 n - 3 pairs.
 
     """
-    hits, _ = number_array_and_count_or_raise("hits", hits)
-    items, _ = number_array_and_count_or_raise("items", items)
+    hits, _ = index_array_and_count_or_raise("hits", hits)
+    items, _ = index_array_and_count_or_raise("items", items)
     scores = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(hits=hits, items=items, scores=scores)
     order = np.argsort(hits, kind="stable")

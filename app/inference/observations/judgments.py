@@ -10,7 +10,7 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
     finite_vector_or_raise,
-    number_array_and_count_or_raise,
+    index_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
 )
 
@@ -49,7 +49,7 @@ class Judgments:
         """Number of pairs of judgments of the same item."""
         return int((self.per_item * (self.per_item - 1) // 2).sum())
 
-    def sum_by_item(self, values: npt.ArrayLike) -> Array:
+    def sum_of_each_item(self, values: npt.ArrayLike) -> Array:
         """Return the sum of one number per judgment (T,) over each item's judgments, (I,)."""
         weights = np.asarray(values, dtype=np.float64)
         return np.asarray(np.bincount(self.items, weights=weights, minlength=self.n_items), dtype=np.float64)
@@ -69,8 +69,8 @@ def judgments_of_shared_items(
     If an annotator judged an item several times, the first judgment counts. Raises ValueError as the checks in
     `validation` do, and `Inestimable` if no item has two annotators: `one_annotator`, `no_shared_items`.
     """
-    items, _ = number_array_and_count_or_raise("items", items, n_items)
-    annotators, _ = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    items, _ = index_array_and_count_or_raise("items", items, n_items)
+    annotators, _ = index_array_and_count_or_raise("annotators", annotators, n_annotators)
     values = finite_vector_or_raise("judgments", values)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, judgments=values)
     order = np.lexsort((annotators, items))

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.ground.validation import (
     finite_vector_or_raise,
-    number_array_and_count_or_raise,
+    index_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    sum_values_by_number,
+    sum_values_of_each_number,
 )
 
 
@@ -26,14 +26,14 @@ def independent_pair_weights(hits: npt.ArrayLike, scores: npt.ArrayLike) -> Arra
         scores: Scores, (R,); equal ones of a HIT are tied.
 
     """
-    hits, hit_count = number_array_and_count_or_raise("hits", hits)
+    hits, hit_count = index_array_and_count_or_raise("hits", hits)
     values = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(hits=hits, scores=values)
     groups, sizes = np.unique(np.column_stack([hits, values]), axis=0, return_counts=True)
     hit_of_group = groups[:, 0].astype(np.intp)
     shown = np.bincount(hits, minlength=hit_count).astype(np.float64)
     pairs, variances = (
-        formula(shown) - sum_values_by_number(hit_of_group, formula(sizes.astype(np.float64)), hit_count)
+        formula(shown) - sum_values_of_each_number(hit_of_group, formula(sizes.astype(np.float64)), hit_count)
         for formula in (_pair_count, _kendall_order_variance)
     )
     # All equal: what counts is how many items there are.

@@ -59,7 +59,7 @@ class AnnotatorAwareLaw(Law):
             self, parameters, state, list(zip(*state.tolist(), strict=True)), items, {}, campaign_state
         )
 
-    def number_of_law_edition(self, campaign_state: StateFloats | None) -> int:
+    def law_edition_number(self, campaign_state: StateFloats | None) -> int:
         """Return the edition of a campaign that has this state."""
         return (
             self.newest_edition if campaign_state is None else editions.edition_number_of_campaign_state(campaign_state)
@@ -72,9 +72,9 @@ class AnnotatorAwareLaw(Law):
         campaign_state: StateFloats = yield ReadCampaignState()
         rescanned_items, campaign_state = yield from _items_to_rescan_and_moved_state(hit.items, campaign_state)
         numbers = [*hit.items, *rescanned_items]
-        items = yield from _read_item_states(numbers, campaign_state, rescan_count=len(rescanned_items))
+        items = yield from _item_states_querying_state(numbers, campaign_state, rescan_count=len(rescanned_items))
         annotators = yield ReadAnnotatorStates(
-            aware.numbers_of_annotators_involved_in_hit(
+            aware.annotator_numbers_involved_in_hit(
                 hit.annotator, items, campaign_state, rescan_count=len(rescanned_items)
             )
         )
@@ -130,7 +130,7 @@ def _items_to_rescan_and_moved_state(
     return rescanned_items, editions.campaign_state_with_rescan_position(campaign_state, *next_position)
 
 
-def _read_item_states(
+def _item_states_querying_state(
     item_numbers: Sequence[int], campaign_state: StateFloats, *, rescan_count: int
 ) -> Querying[list[ItemState]]:
     """Return the states of these items, with the scanned judgments where they are needed.

@@ -49,7 +49,7 @@ from app.inference.ratings.annotator_evidence import (
     MIN_EVIDENCE_JUDGMENTS,
     OTHERS_SIZE,
     ScoredJudgments,
-    evidence_by_annotator,
+    evidence_of_each_annotator,
 )
 
 JUDGMENT_SIZE = 2 + OTHERS_SIZE
@@ -165,7 +165,7 @@ def _is_item_due_for_scan(item: ItemState) -> bool:
     return item.unscanned_count + 1 >= _MIN_NEW_SHARE * (item.floats // JUDGMENT_SIZE)
 
 
-def numbers_of_annotators_involved_in_hit(
+def annotator_numbers_involved_in_hit(
     annotator: int, items: Sequence[ItemState], campaign_state: Sequence[float], *, rescan_count: int = 0
 ) -> list[int]:
     """Return the annotators whose states `compute_aware_hit_change` reads and may change, in order.
@@ -197,7 +197,7 @@ def compute_aware_hit_change(
         priors: The (a, b) with which each of the items below started.
         items: The n items' states, then those of the rescanned items; `looked` must be loaded at the
             `positions_of_scanned_items`.
-        annotator_states: The states of all `numbers_of_annotators_involved_in_hit`, without new annotators.
+        annotator_states: The states of all `annotator_numbers_involved_in_hit`, without new annotators.
         campaign_state: The campaign's state, `INITIAL_CAMPAIGN_STATE` before the first HIT.
         rescan_count: The number of rescanned items.
 
@@ -209,9 +209,7 @@ def compute_aware_hit_change(
     if len(priors) != len(items):
         raise ValueError(f"each item has a prior, but there are {len(items)} items and {len(priors)} priors")
     scanned = positions_of_scanned_items(items, rescan_count, campaign_state)
-    annotator_numbers = numbers_of_annotators_involved_in_hit(
-        annotator, items, campaign_state, rescan_count=rescan_count
-    )
+    annotator_numbers = annotator_numbers_involved_in_hit(annotator, items, campaign_state, rescan_count=rescan_count)
     scanned_scores = [floats[place] for place in scanned if place < len(floats)]
     scanned_judgments, others_before = _judgments_of_items_and_earlier_consensus(
         annotator, scanned_scores, [items[place].judgment_rows_with_consensus() for place in scanned], annotator_numbers
@@ -237,7 +235,7 @@ def compute_aware_hit_change(
         place: _make_scanned_item_state(
             posteriors[place] if editions.does_edition_rescan_items(campaign_state) else (), of_item
         )
-        for place, of_item in zip(scanned, _split_rows_by_item(rows, scanned_judgments), strict=True)
+        for place, of_item in zip(scanned, _rows_of_each_item(rows, scanned_judgments), strict=True)
     }
     unscanned = sorted(set(range(len(items))) - set(scanned))
     weight, score = correct(
@@ -257,7 +255,7 @@ def compute_aware_hit_change(
     )
 
 
-def _split_rows_by_item(rows: Array, judgments: ScoredJudgments) -> list[Array]:
+def _rows_of_each_item(rows: Array, judgments: ScoredJudgments) -> list[Array]:
     """Split rows of all judgments by item, first to last."""
     sorted_rows = rows[np.argsort(judgments.items, kind="stable")]
     ends = np.cumsum(np.bincount(judgments.items, minlength=judgments.n_items)).tolist()
@@ -304,26 +302,28 @@ def _updated_beliefs_consensus_and_states(
     """
     rows = np.array([annotator_states.get(number) or [0.0] * ANNOTATOR_SIZE for number in annotator_numbers])
     evidence, old_beliefs, old_contributions = np.split(rows, [EVIDENCE_SIZE, EVIDENCE_SIZE + _BELIEFS_SIZE], axis=1)
-    old_biases = editions.sum_of_judgment_biases(evidence, AnnotatorBeliefs.from_array_of_rows(old_beliefs))
+    old_biases = editions.sum_of_judgment_biases(evidence, AnnotatorBeliefs.from_matrix(old_beliefs))
     totals, crowd = editions.sum_of_annotator_contributions(campaign_state), editions.crowd_of_campaign(campaign_state)
     is_new = np.array([number not in annotator_states for number in annotator_numbers])
     if is_new.any():
-        old_beliefs[is_new] = learning.estimate_annotator_beliefs(evidence[is_new], crowd).to_rows()
+        old_beliefs[is_new] = learning.estimate_annotator_beliefs(evidence[is_new], crowd).to_matrix()
     others_now, was_scanned = others_before, ~np.isnan(others_before[0])
     if len(judgments.scores):
         others_now = learning.summaries_of_other_judgments_of_item(
-            judgments, AnnotatorBeliefs.from_array_of_rows(old_beliefs), crowd
+            judgments, AnnotatorBeliefs.from_matrix(old_beliefs), crowd
         )
         # What has not been looked at before has no evidence to take back.
-        old_evidence = evidence_by_annotator(_select_judgments(judgments, was_scanned), others_before[:, was_scanned])
-        evidence = evidence + evidence_by_annotator(judgments, others_now) - old_evidence
+        old_evidence = evidence_of_each_annotator(
+            _select_judgments(judgments, was_scanned), others_before[:, was_scanned]
+        )
+        evidence = evidence + evidence_of_each_annotator(judgments, others_now) - old_evidence
     beliefs = learning.estimate_annotator_beliefs(evidence, crowd)
     if editions.does_edition_rescan_items(campaign_state):
-        beliefs = AnnotatorBeliefs.from_array_of_rows(
-            old_beliefs + np.where(is_new, 1.0, _BELIEF_STEP)[:, None] * (beliefs.to_rows() - old_beliefs)
+        beliefs = AnnotatorBeliefs.from_matrix(
+            old_beliefs + np.where(is_new, 1.0, _BELIEF_STEP)[:, None] * (beliefs.to_matrix() - old_beliefs)
         )
     contributions = learning.annotator_contributions(evidence, beliefs, crowd.typical_information)
-    stored = np.column_stack([evidence, beliefs.to_rows(), contributions]).tolist()
+    stored = np.column_stack([evidence, beliefs.to_matrix(), contributions]).tolist()
     new_level = editions.level_floats_after_scan(
         editions.crowd_level_or_none(campaign_state),
         judgments,
@@ -395,7 +395,7 @@ def current_weight_and_score_of_each_judgment(
     )
     scores = item.judgment_rows_with_consensus()[:, 1]
     state_rows = np.reshape([annotator_states[int(k)] for k in numbers], (-1, ANNOTATOR_SIZE))
-    beliefs = AnnotatorBeliefs.from_array_of_rows(state_rows[:, EVIDENCE_SIZE : EVIDENCE_SIZE + _BELIEFS_SIZE])
+    beliefs = AnnotatorBeliefs.from_matrix(state_rows[:, EVIDENCE_SIZE : EVIDENCE_SIZE + _BELIEFS_SIZE])
     crowd = editions.crowd_of_campaign(campaign_state)
     judgments = ScoredJudgments.from_arrays(
         np.zeros(len(annotator_positions), np.intp), annotator_positions, scores, 1, len(numbers)

@@ -90,7 +90,7 @@ def update(*counts_labels_parameters: object) -> Columns:
     return tuple(columns)
 
 
-def count_labels_in_place(*counts_items_labels: Array) -> None:
+def add_label_counts_in_place(*counts_items_labels: Array) -> None:
     """Apply all labels of many HITs in place; see `ItemLaw`."""
     *counts, items, labels = counts_items_labels
     for label, column in enumerate(counts):
@@ -182,7 +182,7 @@ def make_dirichlet_law(class_count: int) -> DirichletLaw:
         ),
         reads="classes",
         update=update,
-        update_in_place=count_labels_in_place,
+        update_in_place=add_label_counts_in_place,
     )
 
 

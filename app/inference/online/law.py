@@ -238,7 +238,7 @@ class Law(ABC):
     def hit_change_querying_state(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
         """Compute the changes by one HIT, yielding `state_queries` for the state that it needs."""
 
-    def number_of_law_edition(self, campaign_state: StateFloats | None) -> int:  # noqa: ARG002  (most laws have one edition)
+    def law_edition_number(self, campaign_state: StateFloats | None) -> int:  # noqa: ARG002  (most laws have one edition)
         """Return the edition of a campaign that has this state."""
         return self.newest_edition
 

@@ -67,7 +67,7 @@ def grid_belief_after_winner(belief: Sequence[float], chances: Sequence[float], 
     return [product / total for product in products]
 
 
-def winner_chance_by_discrimination(winner: Posterior, loser: Posterior, parameters: LawParameters) -> list[float]:
+def winner_chance_at_each_discrimination(winner: Posterior, loser: Posterior, parameters: LawParameters) -> list[float]:
     """Return for each a how likely the winner of a decided pair is to win, (G,), above 0."""
     chances = []
     for a in DISCRIMINATIONS:
@@ -125,7 +125,7 @@ def posteriors_belief_and_decided_pairs_after_hit(
         i, j = (one, other) if is_tied or scores[one] > scores[other] else (other, one)
         of_pair = after
         if not is_tied:
-            chances = winner_chance_by_discrimination(posteriors[i], posteriors[j], parameters)
+            chances = winner_chance_at_each_discrimination(posteriors[i], posteriors[j], parameters)
             of_pair, after = (
                 grid_belief_after_winner(after, chances, 1.0),
                 grid_belief_after_winner(after, chances, weight),

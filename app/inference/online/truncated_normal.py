@@ -47,20 +47,20 @@ def surprise_v_and_w_of_tie(t: float, epsilon: float) -> tuple[float, float]:
         epsilon: The draw margin, at least 0, divided by c; any finite float.
 
     """
-    v, w = _surprise_of_tie_when_ahead(abs(t), epsilon)
+    v, w = _tie_v_and_w_when_ahead(abs(t), epsilon)
     return math.copysign(v, -t), min(w, 1.0)  # far out w may round to a little more than 1
 
 
-def _surprise_of_tie_when_ahead(t: float, epsilon: float) -> tuple[float, float]:
+def _tie_v_and_w_when_ahead(t: float, epsilon: float) -> tuple[float, float]:
     """Return |v| and w for t >= 0: mean and 1 - variance of a normal truncated to t - epsilon .. t + epsilon."""
     if epsilon <= 0.7 and t * epsilon <= 0.5:
-        return _tie_surprise_by_quadrature(t, epsilon)
+        return _tie_v_and_w_by_quadrature(t, epsilon)
     if t <= epsilon:
         return _tie_v_and_w_spanning_zero(t, epsilon)
-    return _tie_surprise_in_tail(t, epsilon)
+    return _tie_v_and_w_in_tail(t, epsilon)
 
 
-def _tie_surprise_by_quadrature(t: float, epsilon: float) -> tuple[float, float]:
+def _tie_v_and_w_by_quadrature(t: float, epsilon: float) -> tuple[float, float]:
     """Integrate over t + epsilon u, |u| <= 1, where the density is nearly flat and differences of tails cancel."""
     total = first = second = 0.0
     for node, weight in _GAUSS_LEGENDRE_NODES:
@@ -82,7 +82,7 @@ def _tie_v_and_w_spanning_zero(t: float, epsilon: float) -> tuple[float, float]:
     return v, v * v + (near * at_near + far * at_far) / mass
 
 
-def _tie_surprise_in_tail(t: float, epsilon: float) -> tuple[float, float]:
+def _tie_v_and_w_in_tail(t: float, epsilon: float) -> tuple[float, float]:
     """Evaluate the surprise where the interval lies wholly above zero.
 
     Only its ratio of tails q = Q(far) / Q(near) < 0.4 is needed.

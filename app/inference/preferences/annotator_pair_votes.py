@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.validation import sum_values_by_number
+from app.inference.ground.validation import sum_values_of_each_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class AnnotatorPairVotes:
         low_outcomes = np.where(pair[0] > pair[1], -outcomes, outcomes)
         keys, row = np.unique((annotators * sizes[0] + low) * sizes[0] + high, return_inverse=True)
         won, tied, lost = (
-            sum_values_by_number(row, np.where(low_outcomes == outcome, weights, 0.0), len(keys))
+            sum_values_of_each_number(row, np.where(low_outcomes == outcome, weights, 0.0), len(keys))
             for outcome in (1, 0, -1)
         )
         annotator_and_low, high = np.divmod(keys, sizes[0])
@@ -66,12 +66,12 @@ class AnnotatorPairVotes:
         return cls(low, high, annotator, won + tied + lost, won + 0.5 * tied, won + lost, won, *sizes)
 
     @property
-    def first_votes(self) -> Integers:
+    def first_row_of_each_annotator(self) -> Integers:
         """Return the first row of each annotator who has one; rows are sorted by annotator."""
         return np.flatnonzero(np.diff(self.annotator, prepend=-1))
 
-    def sum_by_item(self, slope: Array) -> Array:
+    def sum_of_each_item(self, slope: Array) -> Array:
         """Return derivatives in the scores, (N,), from derivatives in the differences low - high, (R,)."""
-        return sum_values_by_number(self.low, slope, self.n_items) - sum_values_by_number(
+        return sum_values_of_each_number(self.low, slope, self.n_items) - sum_values_of_each_number(
             self.high, slope, self.n_items
         )

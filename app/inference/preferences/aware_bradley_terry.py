@@ -29,9 +29,9 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
     finite_vector_or_raise,
-    number_array_and_count_or_raise,
+    index_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    sum_values_by_number,
+    sum_values_of_each_number,
 )
 from app.inference.observations.comparisons import BooleanArray, comparison_arrays_and_item_count_or_raise
 from app.inference.preferences import bradley_terry
@@ -42,7 +42,7 @@ from app.inference.preferences.discrimination_grid import (
     DISCRIMINATIONS,
     REVERSED,
     DiscriminationEstimates,
-    prior_of_kind_and_discrimination,
+    prior_matrix_of_kind_and_discrimination,
 )
 from app.inference.preferences.pairwise_scores import WEAK_PRIOR
 
@@ -172,7 +172,7 @@ def fit(
 
     """
     one, other, results, item_count = comparison_arrays_and_item_count_or_raise(first, second, outcomes, n_items)
-    people, annotator_count = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    people, annotator_count = index_array_and_count_or_raise("annotators", annotators, n_annotators)
     weight = np.ones(len(one)) if weights is None else finite_vector_or_raise("weights", weights)
     refuse_columns_of_unequal_length(outcomes=results, annotators=people, weights=weight)
     if (weight <= 0.0).any():
@@ -212,7 +212,7 @@ class _ComparisonModel:
         return self.result(scores, beliefs, max_iterations, notes, converged=False)
 
     def prior(self) -> Array:
-        return prior_of_kind_and_discrimination(self.crowd.kind_shares, self.crowd.spread_squared)
+        return prior_matrix_of_kind_and_discrimination(self.crowd.kind_shares, self.crowd.spread_squared)
 
     def annotator_beliefs(self, scores: _ScoreBelief) -> Array:
         """Return the posterior of kind and a_k of each annotator, (K, 3, G).
@@ -222,13 +222,13 @@ class _ComparisonModel:
         votes = self.votes
         difference = scores.mean[votes.low] - scores.mean[votes.high]
         log_likelihood = np.zeros((votes.n_annotators, len(DISCRIMINATIONS)))
-        for block in _grid_blocks(len(votes.low)):
+        for block in _iterate_grid_blocks(len(votes.low)):
             a = DISCRIMINATIONS[block, None]
             width = _curve_flattening_factors(a, scores.difference_variance)
             of_votes = votes.decided * width * log_expit(a * difference / width)
             of_votes -= (votes.decided - votes.decided_wins) * a * difference
-            sums = np.add.reduceat(of_votes, votes.first_votes, axis=1)
-            log_likelihood[votes.annotator[votes.first_votes], block] = sums.T
+            sums = np.add.reduceat(of_votes, votes.first_row_of_each_annotator, axis=1)
+            log_likelihood[votes.annotator[votes.first_row_of_each_annotator], block] = sums.T
         log_likelihood -= log_likelihood.max(axis=1, keepdims=True)
         posterior = np.exp(log_likelihood)[:, None, :] * self.prior()
         return np.asarray(posterior / posterior.sum(axis=(1, 2), keepdims=True))
@@ -236,10 +236,10 @@ class _ComparisonModel:
     def updated_score_belief(self, scores: _ScoreBelief, beliefs: Array) -> _ScoreBelief:
         """Return the posterior of the scores after one Newton step."""
         votes, slope, bend = self.votes, np.zeros(len(self.votes.low)), np.zeros(len(self.votes.low))
-        for share, slopes, bends in self.derivatives_by_grid(scores, beliefs):
+        for share, slopes, bends in self.iterate_derivatives_of_grid_blocks(scores, beliefs):
             slope += (share * slopes).sum(axis=0)
             bend += (share * bends).sum(axis=0)
-        gradient = votes.sum_by_item(slope) - scores.mean / self.crowd.score_variance
+        gradient = votes.sum_of_each_item(slope) - scores.mean / self.crowd.score_variance
         links, diagonal = self.off_diagonal_and_diagonal_precision(bend)
         if votes.n_items > _DENSE_ROUNDS:
             jacobi = LinearOperator(links.shape, lambda x: x / diagonal, dtype=np.float64)
@@ -253,13 +253,15 @@ class _ComparisonModel:
         step *= min(1.0, _MAX_STEP / max(float(np.abs(step).max()), _MAX_STEP))
         return _ScoreBelief(self.centre(scores.mean + step), variance, difference_variance)
 
-    def derivatives_by_grid(self, scores: _ScoreBelief, beliefs: Array) -> Iterator[tuple[Array, Array, Array]]:
+    def iterate_derivatives_of_grid_blocks(
+        self, scores: _ScoreBelief, beliefs: Array
+    ) -> Iterator[tuple[Array, Array, Array]]:
         """Yield for blocks of B values of a_k their posterior probability, and the first and minus second derivative of
         the log-likelihood in the difference, (B, R) each.
         """
         votes, by_grid = self.votes, beliefs.sum(axis=1)
         difference = scores.mean[votes.low] - scores.mean[votes.high]
-        for block in _grid_blocks(len(votes.low)):
+        for block in _iterate_grid_blocks(len(votes.low)):
             a = DISCRIMINATIONS[block, None]
             width = _curve_flattening_factors(a, scores.difference_variance)
             chance = expit(a * difference / width)
@@ -282,7 +284,7 @@ class _ComparisonModel:
         votes, n = self.votes, self.votes.n_items
         if n > _DENSE_ERRORS:
             return np.sqrt(scores.variance)
-        blocks = list(self.derivatives_by_grid(scores, beliefs))
+        blocks = list(self.iterate_derivatives_of_grid_blocks(scores, beliefs))
         share, slopes, bends = (np.concatenate(each) for each in zip(*blocks, strict=True))
         links, diagonal = self.off_diagonal_and_diagonal_precision((share * bends).sum(axis=0))
         precision = np.diag(diagonal) - links.toarray()
@@ -303,12 +305,12 @@ class _ComparisonModel:
         """Return standard errors of the distances from the mean of each group, (N,)."""
         sizes, same_group = self.group_sizes[self.members], self.members[:, None] == self.members
         with_group = np.where(same_group, covariance, 0.0).sum(axis=1) / sizes
-        of_group = sum_values_by_number(self.members, with_group, len(self.group_sizes)) / self.group_sizes
+        of_group = sum_values_of_each_number(self.members, with_group, len(self.group_sizes)) / self.group_sizes
         variances = np.diag(covariance) - 2.0 * with_group + of_group[self.members]
         return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
     def centre(self, scores: Array) -> Array:
-        means = sum_values_by_number(self.members, scores, len(self.group_sizes)) / self.group_sizes
+        means = sum_values_of_each_number(self.members, scores, len(self.group_sizes)) / self.group_sizes
         return np.where(self.estimable, scores - means[self.members], 0.0)
 
     def estimate_crowd_and_return_score_factor(self, scores: _ScoreBelief, beliefs: Array) -> float:
@@ -338,7 +340,7 @@ class _ComparisonModel:
     ) -> AwareComparisonFit:
         if self.votes.n_items > _DENSE_ERRORS:
             notes = (*notes, Note("errors_without_opponents", _ERRORS_WITHOUT_OPPONENTS))
-        pairs = sum_values_by_number(self.votes.annotator, self.votes.decided, self.votes.n_annotators)
+        pairs = sum_values_of_each_number(self.votes.annotator, self.votes.decided, self.votes.n_annotators)
         known = pairs >= MIN_ANNOTATOR_PAIRS
         by_grid, is_near = beliefs.sum(axis=1), np.abs(DISCRIMINATIONS) <= NEARLY_RANDOM
         nearly_random = beliefs[:, AT_RANDOM].sum(axis=1) + beliefs[:, CAREFUL, is_near].sum(axis=1)
@@ -364,7 +366,7 @@ class _ComparisonModel:
         )
 
 
-def _grid_blocks(rows: int) -> Iterator[slice]:
+def _iterate_grid_blocks(rows: int) -> Iterator[slice]:
     """Yield blocks of the grid of a_k that are small enough for arrays of a block times so many rows."""
     size = max(1, _BLOCK_FLOATS // rows)
     for start in range(0, len(DISCRIMINATIONS), size):

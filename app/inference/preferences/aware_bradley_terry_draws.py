@@ -33,7 +33,7 @@ from scipy.special import log_expit
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import sum_values_by_number
+from app.inference.ground.validation import sum_values_of_each_number
 from app.inference.observations.comparisons import comparison_arrays_and_item_count_or_raise
 from app.inference.preferences import aware_bradley_terry
 from app.inference.preferences.annotator_pair_votes import AnnotatorPairVotes
@@ -49,7 +49,7 @@ from app.inference.preferences.discrimination_grid import (
     KINDS,
     REVERSED,
     DiscriminationEstimates,
-    prior_of_kind_and_discrimination,
+    prior_matrix_of_kind_and_discrimination,
 )
 
 DRAWS: Final = 800
@@ -120,7 +120,7 @@ class _DrawSummary(NamedTuple):
         sizes, total, squares, spread = np.bincount(group), np.zeros(len(group)), np.zeros(len(group)), 0.0
         chances: Array = np.zeros(1)
         for draw in draws:
-            score = draw.score - (sum_values_by_number(group, draw.score, len(sizes)) / sizes)[group]
+            score = draw.score - (sum_values_of_each_number(group, draw.score, len(sizes)) / sizes)[group]
             total += score
             squares += score**2
             spread += float(np.sqrt(draw.score_variance))
@@ -182,7 +182,7 @@ def fit_with_sampled_errors(
     if len(votes.low) > MAX_SAMPLED_VOTES:
         return replace(fit, notes=(*fit.notes, Note("errors_with_known_spread", _TOO_MANY_VOTES)))
     sorted_votes, annotator = _votes_with_annotators_sorted_by_votes_and_their_numbers(votes)
-    summary = _DrawSummary.from_draws(_draws(sorted_votes, rng), fit.score[items], fit.group[items])
+    summary = _DrawSummary.from_draws(_iterate_posterior_draws(sorted_votes, rng), fit.score[items], fit.group[items])
     estimates = [np.full(n_annotators, np.nan) for _ in summary.discrimination]
     for column, sampled in zip(estimates, summary.discrimination, strict=True):
         column[annotator] = sampled
@@ -209,7 +209,7 @@ def _votes_with_annotators_sorted_by_votes_and_their_numbers(
     """Return the votes with their annotators numbered by what they judged, so that their own numbers do not matter, and
     these numbers, (K,).
     """
-    starts = [*votes.first_votes.tolist(), len(votes.low)]
+    starts = [*votes.first_row_of_each_annotator.tolist(), len(votes.low)]
     columns = np.column_stack([votes.low, votes.high, votes.judged, votes.wins, votes.decided, votes.decided_wins])
     blocks = sorted(pairwise(starts), key=lambda block: columns[slice(*block)].tolist())
     rows = np.concatenate([np.arange(*block) for block in blocks])
@@ -228,7 +228,7 @@ def _votes_with_annotators_sorted_by_votes_and_their_numbers(
     return sorted_votes, votes.annotator[[start for start, _ in blocks]]
 
 
-def _draws(votes: AnnotatorPairVotes, rng: np.random.Generator) -> Iterator[_Draw]:
+def _iterate_posterior_draws(votes: AnnotatorPairVotes, rng: np.random.Generator) -> Iterator[_Draw]:
     """Yield `DRAWS` draws from the posterior, each of them the same object with new values."""
     draw = _Draw(
         score=np.zeros(votes.n_items),
@@ -252,15 +252,15 @@ def _drawn_scores(votes: AnnotatorPairVotes, draw: _Draw, rng: np.random.Generat
     variable = _polya_gamma_draws(votes.judged, a * (draw.score[votes.low] - draw.score[votes.high]), rng)
     weight = a * a * variable
     slope = a * (votes.wins - 0.5 * votes.judged) + np.sqrt(weight) * rng.standard_normal(len(weight))
-    right = votes.sum_by_item(slope) + rng.standard_normal(n) / np.sqrt(draw.score_variance)
-    diagonal = 1.0 / draw.score_variance + sum_values_by_number(votes.low, weight, n)
-    diagonal += sum_values_by_number(votes.high, weight, n)
+    right = votes.sum_of_each_item(slope) + rng.standard_normal(n) / np.sqrt(draw.score_variance)
+    diagonal = 1.0 / draw.score_variance + sum_values_of_each_number(votes.low, weight, n)
+    diagonal += sum_values_of_each_number(votes.high, weight, n)
     if n > MAX_DENSE_ITEMS:
         upper = coo_array((weight, (votes.low, votes.high)), shape=(n, n)).tocsr()
         sparse = diags_array(diagonal) - upper - upper.T
         jacobi = LinearOperator(sparse.shape, lambda x: x / diagonal, dtype=np.float64)
         return np.asarray(cg(sparse.tocsr(), right, M=jacobi, rtol=_CG_TOLERANCE)[0])
-    precision = -sum_values_by_number(votes.low * n + votes.high, weight, n * n).reshape(n, n)
+    precision = -sum_values_of_each_number(votes.low * n + votes.high, weight, n * n).reshape(n, n)
     precision += precision.T
     precision[np.diag_indices(n)] = diagonal
     return np.asarray(cho_solve(cho_factor(precision, overwrite_a=True), right))
@@ -302,8 +302,8 @@ def _draw_annotators(votes: AnnotatorPairVotes, draw: _Draw, rng: np.random.Gene
     """Draw kind and a_k of each annotator given the scores, then the shares and s^2. Ties are no evidence."""
     tilt = (draw.score[votes.low] - draw.score[votes.high])[:, None] * DISCRIMINATIONS
     of_votes = votes.decided[:, None] * log_expit(tilt) - (votes.decided - votes.decided_wins)[:, None] * tilt
-    log_likelihood = np.add.reduceat(of_votes, votes.first_votes, axis=0)
-    prior = prior_of_kind_and_discrimination(draw.kind_shares, draw.spread_squared)
+    log_likelihood = np.add.reduceat(of_votes, votes.first_row_of_each_annotator, axis=0)
+    prior = prior_matrix_of_kind_and_discrimination(draw.kind_shares, draw.spread_squared)
     with np.errstate(divide="ignore"):  # a prior probability of 0 stays one
         log_posterior = (log_likelihood[:, None, :] + np.log(prior)).reshape(votes.n_annotators, -1)
     density = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))

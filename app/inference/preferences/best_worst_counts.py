@@ -10,9 +10,9 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
 from app.inference.ground.validation import (
     finite_vector_or_raise,
-    number_array_and_count_or_raise,
+    index_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    sum_values_by_number,
+    sum_values_of_each_number,
 )
 from app.inference.observations.comparisons import TIE_SLACK, BooleanArray
 
@@ -74,8 +74,8 @@ def fit(
         Inestimable: No HIT has two items ("nothing_side_by_side").
 
     """
-    hits, n_hits = number_array_and_count_or_raise("hits", hits)
-    items, n_items = number_array_and_count_or_raise("items", items, n_items)
+    hits, n_hits = index_array_and_count_or_raise("hits", hits)
+    items, n_items = index_array_and_count_or_raise("items", items, n_items)
     scores = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(hits=hits, items=items, scores=scores)
     size = np.bincount(hits, minlength=n_hits)
@@ -85,11 +85,11 @@ def fit(
     hits, items, scores = hits[has_company], items[has_company], scores[has_company]
     appearances = np.bincount(items, minlength=n_items)
     shares = [share_of_each_score_in_top_rank(hits, signed, n_hits, tie_margin) for signed in (scores, -scores)]
-    best, worst = (sum_values_by_number(items, share, n_items) for share in shares)
+    best, worst = (sum_values_of_each_number(items, share, n_items) for share in shares)
     effective = hit_counts_discounted_for_same_tuple(
         items, tuple_number_of_each_hit(hits, items, n_hits)[hits], shares[0] - shares[1], n_items=n_items
     )
-    by_chance = sum_values_by_number(items, 1.0 / size[hits], n_items)
+    by_chance = sum_values_of_each_number(items, 1.0 / size[hits], n_items)
     score, error = _best_worst_scores_and_errors(best, worst, by_chance, appearances, effective)
     return BestWorstCounts(
         score, error, appearances, appearances > 0, (COMPANY_NOTE, *_never_compared_item_notes(appearances))
@@ -101,7 +101,7 @@ def share_of_each_score_in_top_rank(hits: Integers, scores: Array, n_hits: int, 
     highest = np.full(n_hits, -np.inf)
     np.maximum.at(highest, hits, scores)
     is_top = (scores >= highest[hits] - tie_margin - TIE_SLACK).astype(np.float64)
-    return is_top / sum_values_by_number(hits, is_top, n_hits)[hits]
+    return is_top / sum_values_of_each_number(hits, is_top, n_hits)[hits]
 
 
 def tuple_number_of_each_hit(hits: Integers, items: Integers, n_hits: int) -> Integers:
@@ -132,14 +132,14 @@ def hit_counts_discounted_for_same_tuple(items: Integers, tuples: Integers, outc
     """
     item_of_group, group = _items_of_pairs_and_pair_of_each_score(items, tuples)
     in_group, per_item = np.bincount(group).astype(np.float64), np.bincount(items, minlength=n_items)
-    squares_by_item = sum_values_by_number(item_of_group, in_group**2, n_items)
+    squares_by_item = sum_values_of_each_number(item_of_group, in_group**2, n_items)
     mean_size = squares_by_item / np.maximum(per_item, 1)
     freedom_within = len(items) - len(in_group)
     freedom_between = len(in_group) - np.count_nonzero(per_item)
     if not freedom_within or not freedom_between:
         return per_item.astype(np.float64)
-    group_mean = sum_values_by_number(group, outcomes, len(in_group)) / in_group
-    item_mean = sum_values_by_number(items, outcomes, n_items) / np.maximum(per_item, 1)
+    group_mean = sum_values_of_each_number(group, outcomes, len(in_group)) / in_group
+    item_mean = sum_values_of_each_number(items, outcomes, n_items) / np.maximum(per_item, 1)
     within = np.sum((outcomes - group_mean[group]) ** 2) / freedom_within
     between = in_group @ (group_mean - item_mean[item_of_group]) ** 2 / freedom_between
     common = max(0.0, (between - within) * freedom_between / (len(items) - mean_size.sum()))

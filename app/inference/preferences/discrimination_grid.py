@@ -42,7 +42,7 @@ class DiscriminationEstimates(NamedTuple):
         return cls(mean, error, *quantiles.T)
 
 
-def prior_of_kind_and_discrimination(kind_shares: Array, spread_squared: float) -> Array:
+def prior_matrix_of_kind_and_discrimination(kind_shares: Array, spread_squared: float) -> Array:
     """Return the prior of kind and a_k on the grid, (3, G), from the shares of the kinds and s^2."""
     densities = np.exp(-((DISCRIMINATIONS - np.array([[1.0], [-1.0]])) ** 2) / (2.0 * spread_squared))
     densities /= densities.sum(axis=1, keepdims=True)

@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from app.inference.ground.arrays import Array, Integers, valid_interval_level_or_raise
 from app.inference.ground.notes import Note, make_mention
-from app.inference.ground.validation import number_array_and_count_or_raise, refuse_columns_of_unequal_length
+from app.inference.ground.validation import index_array_and_count_or_raise, refuse_columns_of_unequal_length
 from app.inference.observations.comparisons import BooleanArray, comparison_arrays_and_item_count_or_raise
 
 _MIN_ERROR_PER_K = 1e-9  # a smaller spread of resampled ratings is rounding
@@ -69,7 +69,7 @@ def fit(
     if resamples and rng is None:
         raise ValueError("resamples are random: they need rng")
     first, second, outcomes, n_items = comparison_arrays_and_item_count_or_raise(first, second, outcomes, n_items)
-    block, n_blocks = number_array_and_count_or_raise(
+    block, n_blocks = index_array_and_count_or_raise(
         "together", np.arange(first.size) if dependence_blocks is None else dependence_blocks
     )
     refuse_columns_of_unequal_length(first=first, together=block)

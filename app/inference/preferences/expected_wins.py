@@ -9,7 +9,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
-from app.inference.ground.validation import sum_values_by_number
+from app.inference.ground.validation import sum_values_of_each_number
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
@@ -88,7 +88,9 @@ def fit(
 
 def _sum_of_pair_values_of_each_item(comparisons: PairOutcomeCounts, low: Array, high: Array) -> Array:
     n_items = comparisons.n_items
-    return sum_values_by_number(comparisons.low, low, n_items) + sum_values_by_number(comparisons.high, high, n_items)
+    return sum_values_of_each_number(comparisons.low, low, n_items) + sum_values_of_each_number(
+        comparisons.high, high, n_items
+    )
 
 
 def _expected_wins_notes(comparisons: PairOutcomeCounts, opponents: Array) -> tuple[Note, ...]:

@@ -14,9 +14,9 @@ from scipy.special import expit
 
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.ground.validation import (
-    number_array_and_count_or_raise,
+    index_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    sum_values_by_number,
+    sum_values_of_each_number,
 )
 from app.inference.observations.comparisons import BooleanArray, comparison_arrays_and_item_count_or_raise
 
@@ -68,7 +68,7 @@ def misfit_of_annotators_and_items(
     """
     scores = np.asarray(scores, np.float64)
     first, second, outcomes, n_items = comparison_arrays_and_item_count_or_raise(first, second, outcomes, len(scores))
-    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    annotators, n_annotators = index_array_and_count_or_raise("annotators", annotators, n_annotators)
     refuse_columns_of_unequal_length(first=first, annotators=annotators)
     difference = scores[first] - scores[second]
     if not np.isfinite(difference).all():
@@ -78,15 +78,19 @@ def misfit_of_annotators_and_items(
     squares = ((outcomes + 1) / 2.0 - expected) ** 2
     items = np.concatenate([first, second])
     return (
-        _misfit_by_number(annotators, squares, variance, n_annotators),
-        _misfit_by_number(items, np.tile(squares, 2), np.tile(variance, 2), n_items),
+        _misfit_of_each_number(annotators, squares, variance, n_annotators),
+        _misfit_of_each_number(items, np.tile(squares, 2), np.tile(variance, 2), n_items),
     )
 
 
-def _misfit_by_number(numbers: Integers, squares: Array, variance: Array, count: int) -> Misfit:
+def _misfit_of_each_number(numbers: Integers, squares: Array, variance: Array, count: int) -> Misfit:
     comparisons = np.bincount(numbers, minlength=count)
-    infit = divide_or_nan(sum_values_by_number(numbers, squares, count), sum_values_by_number(numbers, variance, count))
-    outfit = divide_or_nan(sum_values_by_number(numbers, squares / variance, count), comparisons.astype(np.float64))
+    infit = divide_or_nan(
+        sum_values_of_each_number(numbers, squares, count), sum_values_of_each_number(numbers, variance, count)
+    )
+    outfit = divide_or_nan(
+        sum_values_of_each_number(numbers, squares / variance, count), comparisons.astype(np.float64)
+    )
     return Misfit(comparisons, infit, outfit, mask_of_high_infit(infit))
 
 

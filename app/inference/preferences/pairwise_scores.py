@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator, cg, splu
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.notes import Note, joined_mention_placeholders_text, make_mention
-from app.inference.ground.validation import sum_values_by_number
+from app.inference.ground.validation import sum_values_of_each_number
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
@@ -275,11 +275,11 @@ class _NewtonFit:
 
     def newton_step_of_scores_and_threshold(self, point: _NewtonPoint, *, fits_threshold: bool) -> tuple[Array, float]:
         curvature = self.curvature(point)
-        step = curvature.solve(self.gradient_by_item(point.slopes.slope) - self.prior * point.score)
+        step = curvature.solve(self.gradient_of_each_item(point.slopes.slope) - self.prior * point.score)
         if not fits_threshold:
             return step, 0.0
         direction, threshold_curvature = self.score_shift_and_threshold_curvature(curvature, point)
-        cross = self.gradient_by_item(point.slopes.cross)
+        cross = self.gradient_of_each_item(point.slopes.cross)
         threshold_step = (point.slopes.threshold_slope - float(cross @ step)) / threshold_curvature
         return step - direction * threshold_step, threshold_step
 
@@ -294,7 +294,7 @@ class _NewtonFit:
 
     def score_shift_and_threshold_curvature(self, curvature: "_Curvature", point: _NewtonPoint) -> tuple[Array, float]:
         """Return how the scores move with the threshold, and the curvature left for it: the Schur complement."""
-        cross = self.gradient_by_item(point.slopes.cross)
+        cross = self.gradient_of_each_item(point.slopes.cross)
         direction = curvature.solve(cross)
         threshold_curvature = point.slopes.threshold_bend - float(cross @ direction)
         if not threshold_curvature > 1e-12 * point.slopes.threshold_bend:
@@ -306,9 +306,9 @@ class _NewtonFit:
         upper = csr_array((point.slopes.bend, self.comparisons.high, self.row_starts), shape=shape)
         return _Curvature(upper, self.prior, self.group, self.size)
 
-    def gradient_by_item(self, slope: Array) -> Array:
+    def gradient_of_each_item(self, slope: Array) -> Array:
         """Return derivatives in the scores, (n,), from derivatives in the differences, (P,)."""
-        return sum_values_by_number(self.comparisons.low, slope, self.n) - sum_values_by_number(
+        return sum_values_of_each_number(self.comparisons.low, slope, self.n) - sum_values_of_each_number(
             self.comparisons.high, slope, self.n
         )
 
@@ -317,7 +317,7 @@ class _NewtonFit:
 
 
 def _scores_centred_in_groups(score: Array, group: Integers, size: Array) -> Array:
-    return score - (sum_values_by_number(group, score, size.size) / size)[group]
+    return score - (sum_values_of_each_number(group, score, size.size) / size)[group]
 
 
 class _Curvature:

@@ -15,7 +15,7 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import pearson
 from app.inference.ground.validation import (
     finite_vector_or_raise,
-    number_array_and_count_or_raise,
+    index_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
 )
 from app.inference.observations.comparisons import BooleanArray, comparison_arrays_and_item_count_or_raise
@@ -120,7 +120,7 @@ def correlate_scores_of_annotator_halves_or_raise(
 
     """
     first, second, outcomes, n_items = comparison_arrays_and_item_count_or_raise(first, second, outcomes, n_items)
-    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators)
+    annotators, n_annotators = index_array_and_count_or_raise("annotators", annotators)
     refuse_columns_of_unequal_length(first=first, annotators=annotators)
     people = np.unique(annotators)
     if len(people) < 2:
@@ -171,8 +171,8 @@ def best_worst_split_halves_within_tuples(
         Inestimable: "nothing_side_by_side", "halves_without_scale".
 
     """
-    hits, n_hits = number_array_and_count_or_raise("hits", hits)
-    items, n_items = number_array_and_count_or_raise("items", items, n_items)
+    hits, n_hits = index_array_and_count_or_raise("hits", hits)
+    items, n_items = index_array_and_count_or_raise("items", items, n_items)
     scores = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(hits=hits, items=items, scores=scores)
     tuples = best_worst_counts.tuple_number_of_each_hit(hits, items, n_hits)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import number_array_and_count_or_raise, refuse_columns_of_unequal_length
+from app.inference.ground.validation import index_array_and_count_or_raise, refuse_columns_of_unequal_length
 from app.inference.observations.comparisons import (
     BooleanArray,
     comparison_arrays_and_item_count_or_raise,
@@ -75,8 +75,8 @@ def fit(
     if there is no triad (code "no_triads") or no judgment.
     """
     first, second, outcomes, n_items = comparison_arrays_and_item_count_or_raise(first, second, outcomes)
-    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
-    hits, _ = (np.arange(first.size), 0) if hits is None else number_array_and_count_or_raise("hits", hits)
+    annotators, n_annotators = index_array_and_count_or_raise("annotators", annotators, n_annotators)
+    hits, _ = (np.arange(first.size), 0) if hits is None else index_array_and_count_or_raise("hits", hits)
     refuse_columns_of_unequal_length(first=first, annotators=annotators, hits=hits)
     counts = np.zeros((4, n_annotators), dtype=np.intp)
     edges = _make_comparison_edges(

@@ -14,7 +14,7 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
     finite_vector_or_raise,
-    number_array_and_count_or_raise,
+    index_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
 )
 from app.inference.ratings import annotator_beliefs as learning
@@ -24,9 +24,9 @@ from app.inference.ratings.annotator_evidence import (
     MIN_EVIDENCE_JUDGMENTS,
     N,
     ScoredJudgments,
-    evidence_by_annotator,
+    evidence_of_each_annotator,
 )
-from app.inference.ratings.annotator_fixed_point import FixedPoint, crowd_level_sums, iterate_to_fixed_point
+from app.inference.ratings.annotator_fixed_point import FixedPoint, crowd_level_of_scores_and_biases, find_fixed_point
 
 Mask = npt.NDArray[np.bool_]
 
@@ -105,14 +105,14 @@ def fit(
     if trust is not None and not 0.0 <= trust < 1.0:
         raise ValueError(f"trust must be at least 0 and less than 1, but is {trust}")
     judgments = validated_scored_judgments(items, annotators, scores, n_items, n_annotators)
-    fixed_point = iterate_to_fixed_point(judgments, max_rounds=max_iterations, tolerance=tolerance)
-    evidence = evidence_by_annotator(
+    fixed_point = find_fixed_point(judgments, max_rounds=max_iterations, tolerance=tolerance)
+    evidence = evidence_of_each_annotator(
         judgments, learning.summaries_of_other_judgments_of_item(judgments, fixed_point.beliefs, fixed_point.crowd)
     )
     typical_information = float(evidence[:, N] @ fixed_point.beliefs.information / len(judgments.scores))
     crowd = learning.crowd_from_totals(
         learning.annotator_contributions(evidence, fixed_point.beliefs, typical_information).sum(axis=0),
-        crowd_level_sums(judgments, fixed_point.beliefs),
+        crowd_level_of_scores_and_biases(judgments, fixed_point.beliefs),
     )
     if trust is not None:
         crowd = replace(crowd, trust=trust)
@@ -127,8 +127,8 @@ def validated_scored_judgments(
     n_annotators: int | None,
 ) -> ScoredJudgments:
     """Return the judgments as arrays. Raises ValueError for invalid ones, `Inestimable` if there are none."""
-    items, item_count = number_array_and_count_or_raise("items", items, n_items)
-    annotators, annotator_count = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    items, item_count = index_array_and_count_or_raise("items", items, n_items)
+    annotators, annotator_count = index_array_and_count_or_raise("annotators", annotators, n_annotators)
     values = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
     if not len(values):
@@ -146,8 +146,8 @@ def _make_scores_from_fixed_point(
         judgments, beliefs, crowd, trust=crowd.trust, scale_trust=crowd.scale_trust
     )
     # Two sums, as the online law keeps them: an item that everyone put at 1 has exactly the score 1.
-    above, below = judgments.sum_by_item(weight * score), judgments.sum_by_item(weight * (1.0 - score))
-    total = judgments.sum_by_item(weight)
+    above, below = judgments.sum_of_each_item(weight * score), judgments.sum_of_each_item(weight * (1.0 - score))
+    total = judgments.sum_of_each_item(weight)
     is_judged = total > 0.0
     mean = np.where(is_judged, above, np.nan) / np.where(is_judged, above + below, 1.0)
     is_compared = evidence[:, COMPARED] >= MIN_EVIDENCE_JUDGMENTS

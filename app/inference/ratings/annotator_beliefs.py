@@ -157,14 +157,14 @@ class AnnotatorBeliefs:
     bias2: Array
     scale2: Array
 
-    def to_rows(self) -> Array:
+    def to_matrix(self) -> Array:
         """Return one row per annotator, (A, CLASSES + 7)."""
         rest = (self.information, self.slope, self.offset, self.bias, self.log_scale, self.bias2, self.scale2)
         return np.column_stack([self.classes, *rest])
 
     @classmethod
-    def from_array_of_rows(cls, rows: Array) -> "AnnotatorBeliefs":
-        """Return the beliefs from the result of `to_rows`."""
+    def from_matrix(cls, rows: Array) -> "AnnotatorBeliefs":
+        """Return the beliefs from the result of `to_matrix`."""
         return cls(rows[:, :RELIABILITY_COUNT], *rows[:, RELIABILITY_COUNT:].T)
 
     @property
@@ -292,7 +292,7 @@ def _estimate_beliefs_in_blocks_of_annotators(
         estimate(evidence[k : k + _ANNOTATORS_PER_BLOCK])
         for k in range(0, max(len(evidence), 1), _ANNOTATORS_PER_BLOCK)
     ]
-    return AnnotatorBeliefs.from_array_of_rows(np.concatenate([block.to_rows() for block in blocks]))
+    return AnnotatorBeliefs.from_matrix(np.concatenate([block.to_matrix() for block in blocks]))
 
 
 def _log_probabilities_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Array]:
@@ -301,7 +301,7 @@ def _log_probabilities_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[
     The bias is integrated out exactly; each array is (A, CLASSES, S).
     """
     log_likelihood, bias, bias_variance = log_likelihood_and_bias_moments(evidence, crowd)
-    return log_likelihood + portable_log(crowd.shares)[:, None] + _log_scale_prior(crowd), bias, bias_variance
+    return log_likelihood + portable_log(crowd.shares)[:, None] + _log_prior_on_scale_grid(crowd), bias, bias_variance
 
 
 def _annotator_beliefs_from_grid(
@@ -355,7 +355,7 @@ def log_likelihood_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[Arra
     return log_likelihood, bias, 1.0 / bias_precision
 
 
-def _log_scale_prior(crowd: Crowd) -> Array:
+def _log_prior_on_scale_grid(crowd: Crowd) -> Array:
     """Return log-probabilities of the grid of scales: even for random answers, normal around 0 for careful ones."""
     grid = crowd.model.log_scale_grid
     log_density = np.where(np.arange(RELIABILITY_COUNT)[:, None] == 0, 0.0, -0.5 * (grid / crowd.scale_sd) ** 2)
@@ -401,9 +401,9 @@ def summaries_of_other_judgments_of_item(judgments: ScoredJudgments, beliefs: An
         weight, score = judgment_weights_and_corrected_scores(
             judgments, beliefs, crowd, trust=trust, scale_trust=scale_trust
         )
-        total = judgments.sum_of_others_on_item_by_judgment(weight)
+        total = judgments.sum_of_others_on_item_of_each_judgment(weight)
         has_others = total > _ZERO_WEIGHT
-        mean = judgments.sum_of_others_on_item_by_judgment(weight * score) / np.where(has_others, total, 1.0)
+        mean = judgments.sum_of_others_on_item_of_each_judgment(weight * score) / np.where(has_others, total, 1.0)
         columns += [np.where(has_others, mean, 0.0), np.where(has_others, total, 0.0)]
     return np.array(columns)
 
@@ -417,9 +417,9 @@ def standardised_mean_and_variance_of_others(
     standardised_scores = (judgments.scores - crowd.centre) / crowd.spread
     weighted_votes = beliefs.slope[judgments.annotators] * standardised_scores - beliefs.offset[judgments.annotators]
     precision = 1.0 + np.maximum(
-        judgments.sum_of_others_on_item_by_judgment(beliefs.information[judgments.annotators]), 0.0
+        judgments.sum_of_others_on_item_of_each_judgment(beliefs.information[judgments.annotators]), 0.0
     )
-    return judgments.sum_of_others_on_item_by_judgment(weighted_votes) / precision, 1.0 / precision
+    return judgments.sum_of_others_on_item_of_each_judgment(weighted_votes) / precision, 1.0 / precision
 
 
 def annotator_contributions(evidence: Array, beliefs: AnnotatorBeliefs, typical_information: float) -> Array:

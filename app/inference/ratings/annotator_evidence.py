@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.validation import sum_values_by_number
+from app.inference.ground.validation import sum_values_of_each_number
 
 MIN_EVIDENCE_JUDGMENTS: Final = 3
 """Fewest judgments on items that others have judged too, before an annotator's agreement means anything."""
@@ -52,28 +52,28 @@ class ScoredJudgments:
         pairs, same = np.unique(items * max(n_annotators, 1) + annotators, return_inverse=True)
         return cls(items, annotators, scores, same if len(pairs) < len(same) else None, n_items, n_annotators)
 
-    def sum_by_item(self, values: Array) -> Array:
+    def sum_of_each_item(self, values: Array) -> Array:
         """Return sums over each item's judgments, (n_items,)."""
-        return sum_values_by_number(self.items, values, self.n_items)
+        return sum_values_of_each_number(self.items, values, self.n_items)
 
-    def sum_by_annotator(self, values: Array) -> Array:
+    def sum_of_each_annotator(self, values: Array) -> Array:
         """Return sums over each annotator's judgments, (n_annotators,)."""
-        return sum_values_by_number(self.annotators, values, self.n_annotators)
+        return sum_values_of_each_number(self.annotators, values, self.n_annotators)
 
-    def sum_of_others_on_item_by_judgment(self, values: Array) -> Array:
+    def sum_of_others_on_item_of_each_judgment(self, values: Array) -> Array:
         """Return, for each judgment, the sum over the judgments of its item by other annotators, (J,)."""
-        own = values if self.same is None else sum_values_by_number(self.same, values, len(values))[self.same]
-        return self.sum_by_item(values)[self.items] - own
+        own = values if self.same is None else sum_values_of_each_number(self.same, values, len(values))[self.same]
+        return self.sum_of_each_item(values)[self.items] - own
 
 
-def moments_of_answers_by_annotator(judgments: ScoredJudgments, m: Array, v: Array) -> Array:
+def moments_of_answers_of_each_annotator(judgments: ScoredJudgments, m: Array, v: Array) -> Array:
     """Return the moments (n_annotators, COMPARED) of answers and of the consensus of the others."""
     y = judgments.scores
     columns = (np.ones(len(y)), y, y * y, m, m * m, m * y, v)
-    return np.column_stack([judgments.sum_by_annotator(column) for column in columns])
+    return np.column_stack([judgments.sum_of_each_annotator(column) for column in columns])
 
 
-def evidence_by_annotator(judgments: ScoredJudgments, summaries_of_others: Array) -> Array:
+def evidence_of_each_annotator(judgments: ScoredJudgments, summaries_of_others: Array) -> Array:
     """Return the evidence (n_annotators, EVIDENCE) from judgments and summaries of others.
 
     `summaries_of_others` comes from `summaries_of_other_judgments_of_item`; (OTHERS, J).
@@ -85,8 +85,8 @@ def evidence_by_annotator(judgments: ScoredJudgments, summaries_of_others: Array
         columns += [w, w * y, w * y * y, w * c, w * c * c, w * y * c]
     return np.column_stack(
         [
-            moments_of_answers_by_annotator(judgments, *summaries_of_others[:2]),
-            *map(judgments.sum_by_annotator, columns),
+            moments_of_answers_of_each_annotator(judgments, *summaries_of_others[:2]),
+            *map(judgments.sum_of_each_annotator, columns),
         ]
     )
 

@@ -17,7 +17,7 @@ import numpy as np
 from app.inference.ground.arrays import Array
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs, Crowd, CrowdLevel
-from app.inference.ratings.annotator_evidence import COMPARED, ScoredJudgments, moments_of_answers_by_annotator
+from app.inference.ratings.annotator_evidence import COMPARED, ScoredJudgments, moments_of_answers_of_each_annotator
 from app.inference.ratings.belief_models import RELIABILITY_COUNT
 
 _STEP_SHARE = 0.5  # of each step is taken
@@ -70,7 +70,7 @@ class _Round:
         return float(np.abs(self.step).max())
 
 
-def iterate_to_fixed_point(
+def find_fixed_point(
     judgments: ScoredJudgments, *, max_rounds: int, tolerance: float, starts: Sequence[float] = START_INFORMATION
 ) -> FixedPoint:
     """Return the fixed point; if no start led to one within `max_rounds`, the nearest point that a start reached.
@@ -87,10 +87,10 @@ def iterate_to_fixed_point(
     return max(converged, key=lambda end: end.log_probability)
 
 
-def crowd_level_sums(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs) -> CrowdLevel:
+def crowd_level_of_scores_and_biases(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs) -> CrowdLevel:
     """Return the level of these scores, and of biases under these beliefs."""
-    counts = judgments.sum_by_item(np.ones(len(judgments.scores)))
-    item_means = judgments.sum_by_item(judgments.scores) / np.maximum(counts, 1.0)
+    counts = judgments.sum_of_each_item(np.ones(len(judgments.scores)))
+    item_means = judgments.sum_of_each_item(judgments.scores) / np.maximum(counts, 1.0)
     return CrowdLevel(
         item_means=float(item_means.sum()),
         items=float(np.count_nonzero(counts)),
@@ -101,9 +101,9 @@ def crowd_level_sums(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs) -> C
 def _initial_crowd_from_answer_counts(judgments: ScoredJudgments) -> Crowd:
     """Return the crowd before any beliefs, from counts of answers."""
     none = np.zeros((2, len(judgments.scores)))
-    evidence = moments_of_answers_by_annotator(judgments, *none)
+    evidence = moments_of_answers_of_each_annotator(judgments, *none)
     beliefs = learning.estimate_annotator_beliefs(evidence, _crowd_before_any_answer())
-    return _crowd_from_beliefs(evidence, beliefs, crowd_level_sums(judgments, beliefs))
+    return _crowd_from_beliefs(evidence, beliefs, crowd_level_of_scores_and_biases(judgments, beliefs))
 
 
 def _crowd_before_any_answer() -> Crowd:
@@ -148,7 +148,7 @@ def _round_of_consensus_and_beliefs(point: Array, judgments: ScoredJudgments, co
         np.zeros((a, RELIABILITY_COUNT)), information, slope, offset, unknown, unknown, unknown, unknown
     )
     crowd = replace(counted_crowd, shares=shares / shares.sum(), bias_sd=float(bias_sd), scale_sd=float(scale_sd))
-    evidence = moments_of_answers_by_annotator(
+    evidence = moments_of_answers_of_each_annotator(
         judgments, *learning.standardised_mean_and_variance_of_others(judgments, point_beliefs, crowd)
     )
     beliefs = learning.estimate_annotator_beliefs(evidence, crowd)
@@ -188,7 +188,7 @@ def _fixed_point_from_start(
         )
         nearest = min(nearest, current, key=lambda end: end.residual)
     log_probability = learning.log_probability_of_answers(nearest.evidence, nearest.crowd)
-    level = crowd_level_sums(judgments, nearest.beliefs)
+    level = crowd_level_of_scores_and_biases(judgments, nearest.beliefs)
     crowd = replace(nearest.crowd, mean_bias=level.mean_bias(len(judgments.scores)))
     return FixedPoint(nearest.beliefs, crowd, nearest.residual, log_probability, rounds)
 

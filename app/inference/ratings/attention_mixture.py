@@ -43,13 +43,13 @@ def fit(judgments: ScoredJudgments) -> AttentionMixture:
         attentive = (1 - at_random)[judgments.annotators]
         centre = attentive @ y / attentive.sum()
         between = max(_MIN_VARIANCE, float(attentive @ (y - centre) ** 2 / attentive.sum()) - variance)
-        precision = 1 / between + judgments.sum_of_others_on_item_by_judgment(attentive) / variance
+        precision = 1 / between + judgments.sum_of_others_on_item_of_each_judgment(attentive) / variance
         expected = (
-            centre / between + judgments.sum_of_others_on_item_by_judgment(attentive * y) / variance
+            centre / between + judgments.sum_of_others_on_item_of_each_judgment(attentive * y) / variance
         ) / precision
         spread = variance + 1 / precision
         square = (y - expected) ** 2 / spread
-        log_likelihood = judgments.sum_by_annotator(-0.5 * (square + np.log(2 * np.pi * spread)))
+        log_likelihood = judgments.sum_of_each_annotator(-0.5 * (square + np.log(2 * np.pi * spread)))
         at_random = np.minimum(expit(np.log(share / (1 - share)) - log_likelihood), _MAX_RANDOM_PROBABILITY)
         share = (PRIOR_KIND_COUNTS[0] + at_random.sum()) / (sum(PRIOR_KIND_COUNTS) + len(at_random))
         attentive = (1 - at_random)[judgments.annotators]

@@ -17,7 +17,7 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
     finite_vector_or_raise,
-    number_array_and_count_or_raise,
+    index_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
 )
 from app.inference.observations.tally import Tally
@@ -126,7 +126,7 @@ def mean_and_median_labels(
     level: float = 0.95,
 ) -> MeanAndMedian:
     """Mean and median label per item. labels: (T,) integers 0..n_labels - 1, from lowest to highest; else as `fit`."""
-    labels, label_count = number_array_and_count_or_raise("labels", labels, n_labels)
+    labels, label_count = index_array_and_count_or_raise("labels", labels, n_labels)
     items, annotators, values, count, _ = _validated_assessment_arrays_and_counts(
         items, annotators, labels, n_items, n_annotators
     )
@@ -189,8 +189,8 @@ def _validated_assessment_arrays_and_counts(
     n_annotators: int | None,
 ) -> tuple[Integers, Integers, Array, int, int]:
     """Return the judgments as arrays, and the numbers of items and annotators."""
-    items, item_count = number_array_and_count_or_raise("items", items, n_items)
-    annotators, annotator_count = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    items, item_count = index_array_and_count_or_raise("items", items, n_items)
+    annotators, annotator_count = index_array_and_count_or_raise("annotators", annotators, n_annotators)
     values = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
     return items, annotators, values, item_count, annotator_count

@@ -20,7 +20,7 @@ from scipy.special import stdtr, stdtrit
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ratings.moderated_means import (
     ModeratedMeans,
-    centre_kept_shares_and_shrunken_means,
+    mean_kept_shares_and_shrunken_means,
     variance_between_items,
 )
 
@@ -111,7 +111,7 @@ def beliefs_about_means_with_and_without_prior(moderated_means: ModeratedMeans) 
     mean, noise = moderated_means.mean[has_error], moderated_means.standard_error[has_error] ** 2
     if (between := variance_between_items(mean, noise)) <= 0:
         return ()
-    middle, kept_share, shrunk_means = centre_kept_shares_and_shrunken_means(mean, noise)
+    middle, kept_share, shrunk_means = mean_kept_shares_and_shrunken_means(mean, noise)
     freedom = np.where(has_error, moderated_means.freedom, moderated_means.freedom[has_error].min())
     errors = [np.full(len(has_error), np.sqrt(between)) for _ in range(2)]
     centres = [np.full(len(has_error), middle) for _ in range(2)]
@@ -126,7 +126,7 @@ def chance_best_are_highest(believed: BelievedMeans, score: Array, best_count: i
 
     It integrates over the value of the best of the others: all of the best must be above that value.
     """
-    order = _numbers_of_best_and_other_items(score, best_count)
+    order = _best_and_other_item_numbers(score, best_count)
     if not len(order[1]):
         return 1.0
     best_items, others = map(believed.select_items, order)
@@ -173,19 +173,19 @@ def item_chances_of_right_side_of_best(believed: BelievedMeans, score: Array, be
     another item, that all of the best are above it. Either is sufficient for the item to be on the right side, and not
     necessary: the true probability is no smaller.
     """
-    best_items, others = _numbers_of_best_and_other_items(score, best_count)
+    best_items, others = _best_and_other_item_numbers(score, best_count)
     chances = np.ones(len(score))
     if len(others):
-        chances[best_items] = _chance_above_all_others_by_item(
+        chances[best_items] = _chance_above_all_others_of_each_item(
             believed.select_items(best_items), believed.select_items(others), margin
         )
-        chances[others] = _chance_above_all_others_by_item(
+        chances[others] = _chance_above_all_others_of_each_item(
             believed.select_items(others).mirror_image, believed.select_items(best_items).mirror_image, margin
         )
     return chances
 
 
-def _numbers_of_best_and_other_items(score: Array, best_count: int) -> tuple[Integers, Integers]:
+def _best_and_other_item_numbers(score: Array, best_count: int) -> tuple[Integers, Integers]:
     """Return the numbers of the `best_count` highest items, and of the others."""
     order = np.argsort(-score, kind="stable")
     return order[:best_count], order[best_count:]
@@ -211,7 +211,7 @@ def _means_with_previous_value_keeping_first(at_places: Array) -> Array:
     return np.concatenate((at_places[:1], (at_places[1:] + at_places[:-1]) / 2))
 
 
-def _chance_above_all_others_by_item(believed: BelievedMeans, other_items: BelievedMeans, margin: float) -> Array:
+def _chance_above_all_others_of_each_item(believed: BelievedMeans, other_items: BelievedMeans, margin: float) -> Array:
     """Return the probability that all of the others are below each item, (n,), except for differences of `margin`."""
     places, steps = _values_and_probabilities_of_highest(other_items)
     chances = 1 - believed.probability_below(places[-1] - margin)  # right for those that are above all places, or below

@@ -76,7 +76,7 @@ class ModeratedMeans:
         """Compare other intervals, low to high, (N,) each, with these.
 
         Given all judgments, the true mean of an item is distributed around its mean, shrunk towards that of all
-        (`centre_kept_shares_and_shrunken_means`), as a t distribution, on the scale; each interval holds it with the
+        (`mean_kept_shares_and_shrunken_means`), as a t distribution, on the scale; each interval holds it with the
         probability between its ends, however it was made.
 
         This assumes that an interval knows no more of the truth than the means do. An interval from the order of an
@@ -93,7 +93,7 @@ class ModeratedMeans:
         if not has_error.any():
             return np.nan, np.nan
         known_means = self.select_items(np.flatnonzero(has_error))
-        _, kept, centre = centre_kept_shares_and_shrunken_means(known_means.mean, known_means.standard_error**2)
+        _, kept, centre = mean_kept_shares_and_shrunken_means(known_means.mean, known_means.standard_error**2)
         error = np.sqrt(kept) * known_means.standard_error
 
         def probability_below(ends: npt.ArrayLike) -> Array:
@@ -146,7 +146,7 @@ def variance_between_items(means: Array, error_variances: Array) -> float:
     return float(means.var(ddof=1) - error_variances.mean()) if len(means) > 1 else 0.0
 
 
-def centre_kept_shares_and_shrunken_means(means: Array, error_variances: Array) -> tuple[float, Array, Array]:
+def mean_kept_shares_and_shrunken_means(means: Array, error_variances: Array) -> tuple[float, Array, Array]:
     """Shrink each mean towards that of all items: a Normal prior of variance `variance_between_items` (Efron & Morris
     1975).
 

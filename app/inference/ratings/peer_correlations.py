@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.validation import sum_values_by_number
+from app.inference.ground.validation import sum_values_of_each_number
 
 MIN_SHARED_JUDGMENTS = 3
 """Fewest judgments on items that others have judged too: with fewer, a correlation says nothing."""
@@ -44,7 +44,8 @@ def fit(
     """
     same = np.unique(item * n_annotators + annotator, return_inverse=True)[1]
     total, count = (
-        sum_values_by_number(item, values, n_items)[item] - sum_values_by_number(same, values, len(same))[same]
+        sum_values_of_each_number(item, values, n_items)[item]
+        - sum_values_of_each_number(same, values, len(same))[same]
         for values in (score, np.ones(len(score)))
     )
     has_others = count > 0.5
@@ -52,13 +53,15 @@ def fit(
     shared = np.bincount(shared_annotators, minlength=n_annotators)
     n = np.where(shared >= MIN_SHARED_JUDGMENTS, shared, np.nan)
     x, y = (
-        values - (sum_values_by_number(shared_annotators, values, n_annotators) / n)[shared_annotators]
+        values - (sum_values_of_each_number(shared_annotators, values, n_annotators) / n)[shared_annotators]
         for values in (x, y)
     )
     spread = np.sqrt(
-        sum_values_by_number(shared_annotators, x * x, n_annotators)
-        * sum_values_by_number(shared_annotators, y * y, n_annotators)
+        sum_values_of_each_number(shared_annotators, x * x, n_annotators)
+        * sum_values_of_each_number(shared_annotators, y * y, n_annotators)
     )
     # Scores have steps of .01 or so; a spread below this is rounding.
-    correlation = sum_values_by_number(shared_annotators, x * y, n_annotators) / np.where(spread > 1e-9, spread, np.nan)
+    correlation = sum_values_of_each_number(shared_annotators, x * y, n_annotators) / np.where(
+        spread > 1e-9, spread, np.nan
+    )
     return CorrelationsWithOthers(correlation, shared)

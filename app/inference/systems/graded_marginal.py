@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.validation import sum_values_by_number
+from app.inference.ground.validation import sum_values_of_each_number
 
 _TERMS_AT_ONCE = 8192
 """Number of terms, times the nodes, that stay in the processor's cache."""
@@ -144,7 +144,7 @@ def posterior_modes_and_curvatures(
     slope = terms.sign * np.exp(log_a)[terms.judge]
     offset = slope * b[terms.threshold]
     # Where the derivative is 0, theta = tau^2 sum(slope * S(-z)), which is at most this.
-    high = prior.tau**2 * sum_values_by_number(terms.system, terms.count * np.abs(slope), terms.n_systems)
+    high = prior.tau**2 * sum_values_of_each_number(terms.system, terms.count * np.abs(slope), terms.n_systems)
     low = -high
     theta = np.zeros(terms.n_systems) if start is None else np.clip(start, low, high)
     curvature = theta
@@ -165,8 +165,8 @@ def _log_posterior_slope_and_curvature(
     """First and minus second derivative in theta, (n_systems,) each."""
     z = slope * theta[terms.system] - offset
     rest = logistic_of_minus_z(z, np.exp(-np.abs(z)))
-    first = sum_values_by_number(terms.system, terms.count * slope * rest, terms.n_systems)
-    second = sum_values_by_number(terms.system, terms.count * slope * slope * rest * (1.0 - rest), terms.n_systems)
+    first = sum_values_of_each_number(terms.system, terms.count * slope * rest, terms.n_systems)
+    second = sum_values_of_each_number(terms.system, terms.count * slope * slope * rest * (1.0 - rest), terms.n_systems)
     return first - theta / prior.tau**2, second + 1.0 / prior.tau**2
 
 
@@ -200,8 +200,8 @@ def log_marginal_and_gradient(
         value += expectation.log_integral.sum()
         rest = expectation.count * np.einsum("mt,mt->m", expectation.rest, expectation.weight)
         rest_z = expectation.count * np.einsum("mt,mt,mt->m", expectation.rest, expectation.weight, expectation.z)
-        by_log_a += sum_values_by_number(expectation.judge, rest_z, len(log_a))
-        by_b -= sum_values_by_number(expectation.threshold, expectation.slope * rest, len(b))
+        by_log_a += sum_values_of_each_number(expectation.judge, rest_z, len(log_a))
+        by_b -= sum_values_of_each_number(expectation.threshold, expectation.slope * rest, len(b))
     return value, by_log_a, by_b
 
 
@@ -299,8 +299,8 @@ def _tie_log_likelihood_and_gradient(terms: LogisticTerms, log_a: Array, b: Arra
     value = float(terms.tie_count @ np.log(-np.expm1(-distance)))
     with np.errstate(over="ignore"):
         pull = terms.tie_count / np.expm1(distance)
-    by_log_a = sum_values_by_number(terms.tie_judge, pull * distance, len(log_a))
-    by_width = sum_values_by_number(terms.tie_segment, pull * a, len(lower))
+    by_log_a = sum_values_of_each_number(terms.tie_judge, pull * distance, len(log_a))
+    by_width = sum_values_of_each_number(terms.tie_segment, pull * a, len(lower))
     return value, by_log_a, np.concatenate([-by_width, by_width])
 
 
@@ -364,7 +364,7 @@ def _add_information_of_ties(matrix: Array, terms: LogisticTerms, log_a: Array, 
     with np.errstate(over="ignore"):
         first = terms.tie_count / np.expm1(distance)
         bend = terms.tie_count / (4.0 * np.sinh(distance / 2.0) ** 2)
-    by_width = sum_values_by_number(terms.tie_segment, bend * a * a, segments)
+    by_width = sum_values_of_each_number(terms.tie_segment, bend * a * a, segments)
     _add_information_on_threshold_widths(matrix, judges, by_width)
     np.add.at(matrix, (terms.tie_judge, terms.tie_judge), distance * (bend * distance - first))
     by_both = a * (bend * distance - first)

@@ -57,7 +57,7 @@ class BlockDesign:
         diagonal = coo_array(
             (entries.data, (entries.row, entries.col * (n_systems + 1))), shape=(count, n_systems * n_systems)
         )
-        hit, first, second = pairs_of_entries_within_rows(self.shares)
+        hit, first, second = rows_and_ordered_pairs_of_entries(self.shares)
         data = -self.inverse_size[hit] * self.shares.data[first] * self.shares.data[second]
         cells = self.shares.indices[first].astype(np.intp) * n_systems + self.shares.indices[second]
         return (diagonal + coo_array((data, (hit, cells)), shape=diagonal.shape)).tocsr()
@@ -85,7 +85,7 @@ def make_block_design(hit: Integers, system: Integers, value: Array, n_systems: 
     return BlockDesign(shares, coo_array((difference, (hit, system)), shape=shape).tocsr(), 1.0 / size)
 
 
-def pairs_of_entries_within_rows(matrix: "csr_array") -> tuple[Integers, Integers, Integers]:
+def rows_and_ordered_pairs_of_entries(matrix: "csr_array") -> tuple[Integers, Integers, Integers]:
     """Return all ordered pairs of stored entries of each row, each also with itself: the row and both positions."""
     counts = np.diff(matrix.indptr)
     row_of_entry = np.repeat(np.arange(len(counts)), counts)

@@ -95,13 +95,13 @@ def fit(
     drawn = middle + system_effects_of_bootstrap_draws(design, draws, rng)
     low, high = np.quantile(drawn, tails, axis=0)
     rank = ranks_from_highest_score(score)
-    p_values = p_values_of_score_differences(
+    p_values = p_value_matrix_of_score_differences(
         score, drawn, np.bincount(position[np.unique(np.stack([hit, system]), axis=1)[1]])
     )
     best, worst = best_and_worst_possible_ranks(score, mask_of_significant_pairs_by_holm(p_values, 1.0 - level))
     all_systems = [np.full((3, n_systems), np.nan), np.zeros((4, n_systems), np.intp)]
     all_systems[0][:, judged_systems] = score, low, high
-    all_systems[1][:, judged_systems] = rank, best, worst, cluster_number_by_rank_ranges(rank, best, worst)
+    all_systems[1][:, judged_systems] = rank, best, worst, cluster_of_each_system_from_rank_ranges(rank, best, worst)
     (score, low, high), (rank, best, worst, cluster) = all_systems
     notes = notes_on_systems_without_judgments(np.setdiff1d(np.arange(n_systems), judged_systems))
     return SystemClusters(score, low, high, rank, best, worst, cluster, notes)
@@ -113,7 +113,7 @@ def ranks_from_highest_score(score: Array) -> Integers:
     return places
 
 
-def p_values_of_score_differences(scores: Array, bootstrap_scores: Array, hit_counts: Integers) -> Array:
+def p_value_matrix_of_score_differences(scores: Array, bootstrap_scores: Array, hit_counts: Integers) -> Array:
     """Return two-sided p-values of all differences of two scores, (n, n), by Student's t.
 
     No p-value is below 2^(1 - h) for h HITs, the smallest that a test by signs can have: equal differences in a few
@@ -162,7 +162,7 @@ def best_and_worst_possible_ranks(scores: Array, differs_significantly: Mask) ->
     )
 
 
-def cluster_number_by_rank_ranges(rank: Integers, rank_low: Integers, rank_high: Integers) -> Integers:
+def cluster_of_each_system_from_rank_ranges(rank: Integers, rank_low: Integers, rank_high: Integers) -> Integers:
     """Return the cluster of each system, (N,), 1 for the cluster of the highest.
 
     A new cluster begins at each rank that no range of a higher rank reaches, and from which no range reaches above it.

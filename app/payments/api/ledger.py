@@ -14,7 +14,7 @@ from app.payments import ledger
 from app.payments.bonus_list import MAX_BONUSES_PER_LIST, BonusLine, valid_bonus_line_or_refuse
 from app.payments.connections import (
     ConnectionSettings,
-    check_and_store_connection_or_refuse,
+    check_and_store_payment_settings_or_refuse,
     has_token,
     load_account_or_refuse,
 )
@@ -139,13 +139,13 @@ async def get_payments(connection: Transaction, slug: str) -> LedgerSchema:
         }
     ),
 )
-async def set_budget_and_connection(
+async def set_budget_and_payment_platform(
     database: Database, connector: Connector, slug: str, body: ConnectionSchema, now: Now
 ) -> LedgerSchema:
     """Set the budget of a campaign and, if it is given, the token with which Easel sends its payments."""
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    await check_and_store_connection_or_refuse(
+    await check_and_store_payment_settings_or_refuse(
         database, connector, campaign, ConnectionSettings(**body.model_dump()), now=now
     )
     async with database.begin() as connection:

@@ -17,12 +17,12 @@ from app.http.dependencies import (
     request_base_url,
 )
 from app.payments import review
-from app.payments.decisions import ReviewDecision, SubmissionDecision, decide_on_submission
+from app.payments.decisions import ReviewDecision, SubmissionDecision, carry_out_submission_decision_or_refuse
 from app.payments.dependencies import REFUSE_ON_CLUSTER, Connector
 from app.payments.notice_subscription import (
-    end_notices,
-    list_subscriptions_of_workspace,
-    subscribe_to_notices,
+    end_notices_or_refuse,
+    list_workspace_subscriptions_and_own_id,
+    subscribe_to_notices_or_refuse,
 )
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
@@ -126,7 +126,7 @@ async def decide_on_submission_from_api(
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     decided = SubmissionDecision(**body.model_dump())
-    await decide_on_submission(database, connector, campaign, decided, clock=get_now, access=access)
+    await carry_out_submission_decision_or_refuse(database, connector, campaign, decided, clock=get_now, access=access)
 
 
 class SubscriptionSchema(BaseModel):
@@ -148,7 +148,7 @@ async def get_subscriptions(database: Database, connector: Connector, slug: str)
     """Return the workspace's subscriptions to notices about submissions."""
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    found, own = await list_subscriptions_of_workspace(database, connector, campaign)
+    found, own = await list_workspace_subscriptions_and_own_id(database, connector, campaign)
     return [
         SubscriptionSchema(id=row.id, address=row.address, is_enabled=row.is_enabled, is_of_campaign=row.id == own)
         for row in found
@@ -169,7 +169,7 @@ async def subscribe_to_notices_from_api(request: Request, database: Database, co
     """Let the platform tell Easel at once when a submission changes."""
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    await subscribe_to_notices(database, connector, campaign, request_base_url(request))
+    await subscribe_to_notices_or_refuse(database, connector, campaign, request_base_url(request))
 
 
 @router.delete(
@@ -183,4 +183,4 @@ async def end_notices_from_api(database: Database, connector: Connector, slug: s
     """Let the platform send no more notices."""
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    await end_notices(database, connector, campaign)
+    await end_notices_or_refuse(database, connector, campaign)

@@ -21,15 +21,15 @@ from app.http.dependencies import (
     render_page,
 )
 from app.payments import by_hand, ledger
-from app.payments.bonus_list import BonusLine, parse_bonus_list, valid_bonus_line_or_refuse
+from app.payments.bonus_list import BonusLine, parse_bonus_list_or_refuse, valid_bonus_line_or_refuse
 from app.payments.connections import (
     ConnectionSettings,
-    check_and_store_connection_or_refuse,
+    check_and_store_payment_settings_or_refuse,
     forget_token_and_submissions_of_strangers,
     has_token,
     load_account_or_none,
     load_account_or_refuse,
-    service_of_account,
+    platform_service_of_account,
     service_platform_name,
 )
 from app.payments.dependencies import REFUSE_ON_CLUSTER, Connector
@@ -103,7 +103,7 @@ async def render_ledger_page(
 
 
 @router.post("/payments/connection")
-async def submit_payment_connection(
+async def submit_payment_platform_settings(
     request: Request, form: FormFields, database: Database, connector: Connector, slug: str, *, now: Now
 ) -> Response:
     """Store the budget and, if they are entered, the token and its workspace."""
@@ -116,7 +116,7 @@ async def submit_payment_connection(
         )
         async with database.begin() as connection:
             campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-        await check_and_store_connection_or_refuse(database, connector, campaign, chosen, now=now)
+        await check_and_store_payment_settings_or_refuse(database, connector, campaign, chosen, now=now)
     except Refusal as refusal:
         entered = {name: value for name, value in form.items() if name not in ("token", "csrf")}
         async with database.begin() as connection:
@@ -126,7 +126,7 @@ async def submit_payment_connection(
 
 
 @router.post("/payments/disconnect")
-async def submit_payment_disconnection(database: Database, slug: str, now: Now) -> Response:
+async def submit_payment_platform_disconnection(database: Database, slug: str, now: Now) -> Response:
     """Forget the token, and settle what is being sent, since no later turn does.
 
     The outcome of a call that is under way is stored all the same.
@@ -142,7 +142,7 @@ async def submit_payment_disconnection(database: Database, slug: str, now: Now) 
 async def submit_bonus_list(request: Request, form: FormFields, database: Database, slug: str, now: Now) -> Response:
     """Prepare the bonuses of a list."""
     try:
-        lines = parse_bonus_list(form.get("bonuses", ""))
+        lines = parse_bonus_list_or_refuse(form.get("bonuses", ""))
         async with database.begin() as connection:
             campaign = await load_campaign_by_slug_or_refuse(connection, slug)
             key = f"{form.get('request', '') or secrets.token_hex(16)} {ledger.hash_content(lines)}"
@@ -152,10 +152,10 @@ async def submit_bonus_list(request: Request, form: FormFields, database: Databa
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_ledger_page(request, connection, slug, now=now, refusal=refusal, entered=form)
-    return redirect_after_adding(slug, added)
+    return redirect_after_adding_bonuses(slug, added)
 
 
-def redirect_after_adding(slug: str, added_count: int) -> Response:
+def redirect_after_adding_bonuses(slug: str, added_count: int) -> Response:
     notice = "bonuses-added" if added_count else "bonuses-added-before"
     return RedirectResponse(f"/admin/campaigns/{slug}/payments?done={notice}", status_code=303)
 
@@ -177,7 +177,7 @@ async def submit_bonus_for_everyone_payable(
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_ledger_page(request, connection, slug, now=now, refusal=refusal, entered=form)
-    return redirect_after_adding(slug, added)
+    return redirect_after_adding_bonuses(slug, added)
 
 
 @router.post("/payments/send")
@@ -222,7 +222,7 @@ async def download_payments_by_hand_csv(connection: Transaction, form: FormField
             connection, campaign, form.get("study", ""), now=now
         )
     account = await load_account_or_refuse(connection, campaign)
-    text = service_of_account(account).format_bonus_list([Bonus(row.submission, row.amount) for row in rows])
+    text = platform_service_of_account(account).format_bonus_list([Bonus(row.submission, row.amount) for row in rows])
     headers = content_disposition_headers(slug, "bonuses", "csv", now=now) | {"Cache-Control": "no-store"}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 

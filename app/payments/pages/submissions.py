@@ -12,13 +12,17 @@ from app.payments import review
 from app.payments.connections import (
     has_token,
     load_account_or_none,
-    service_of_account,
+    platform_service_of_account,
     service_platform_name,
     study_ids_of_account,
 )
-from app.payments.decisions import MIN_RETURN_REASON_CHARACTERS, SubmissionDecision, decide_on_submission
+from app.payments.decisions import (
+    MIN_RETURN_REASON_CHARACTERS,
+    SubmissionDecision,
+    carry_out_submission_decision_or_refuse,
+)
 from app.payments.dependencies import REFUSE_ON_CLUSTER, Connector
-from app.payments.notice_subscription import end_notices, notice_address, subscribe_to_notices
+from app.payments.notice_subscription import end_notices_or_refuse, notice_address, subscribe_to_notices_or_refuse
 from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 
 router = researcher_router("/admin/campaigns/{slug}", REFUSE_ON_CLUSTER)
@@ -49,7 +53,7 @@ async def render_submissions_page(
         "studies": study_ids_of_account(account) if account else [],
         "unread_studies": await review.list_unread_studies(connection, account) if account else [],
         "sentences": review.FINDING_SENTENCES,
-        "categories": service_of_account(account).rejection_categories if account else (),
+        "categories": platform_service_of_account(account).rejection_categories if account else (),
         "fewest_characters": MIN_REJECTION_CHARACTERS,
         "fewest_return_characters": MIN_RETURN_REASON_CHARACTERS,
         "hook_address": account and notice_address(request_base_url(request), account),
@@ -91,7 +95,9 @@ async def submit_decision_on_submission(
             campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         names = ("submission", "decision", "category", "message")
         decided = SubmissionDecision(**{name: form.get(name, "") for name in names})
-        await decide_on_submission(database, connector, campaign, decided, clock=get_now, access=access)
+        await carry_out_submission_decision_or_refuse(
+            database, connector, campaign, decided, clock=get_now, access=access
+        )
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_submissions_page(request, connection, slug, refusal=refusal, entered=form)
@@ -107,9 +113,9 @@ async def submit_subscription_to_notices(
         async with database.begin() as connection:
             campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         if "end" in form:
-            await end_notices(database, connector, campaign)
+            await end_notices_or_refuse(database, connector, campaign)
         else:
-            await subscribe_to_notices(database, connector, campaign, request_base_url(request))
+            await subscribe_to_notices_or_refuse(database, connector, campaign, request_base_url(request))
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_submissions_page(request, connection, slug, refusal=refusal)

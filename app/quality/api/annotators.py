@@ -201,7 +201,7 @@ async def list_answers(
         }
     ),
 )
-async def act_on_annotator(
+async def hold_release_exclude_or_restore_annotator(
     database: Database,
     revisions: Revisions,
     slug: str,
@@ -233,7 +233,7 @@ async def act_on_annotator(
         }
     ),
 )
-async def act_on_answer(
+async def exclude_or_restore_answer(
     database: Database,
     revisions: Revisions,
     slug: str,

@@ -11,7 +11,7 @@ from pydantic import Field
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, share_as_percent
 from app.quality.sequential_limits import (
     MIN_OTHER_ANNOTATORS,
     ends_of_sequential_correlation_interval,
@@ -144,6 +144,6 @@ class AgreementWithOthers(QualityRule):
             return None
         sentence = (
             f"Gave a different label from most others in {differs} of {judgments} judgments; the usual share is "
-            f"{format_share(1 - usual)}."
+            f"{share_as_percent(1 - usual)}."
         )
         return RuleFinding({"differs": differs, "judgments": judgments, "usual": usual}, sentence)

@@ -9,7 +9,7 @@ from typing_extensions import override
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import QualityRule, RuleFinding, RuleRequirement, format_share
+from app.quality.rule import QualityRule, RuleFinding, RuleRequirement, share_as_percent
 
 
 class AtRandom(QualityRule):
@@ -53,7 +53,7 @@ class AtRandom(QualityRule):
         unknown = np.isnan(behaviour.random_answer_probability) or len(behaviour.share) < self.fewest_judgments
         if unknown or behaviour.random_answer_probability < self.least_probability:
             return None
-        probability = format_share(behaviour.random_answer_probability)
+        probability = share_as_percent(behaviour.random_answer_probability)
         source = "a fit to all comparisons" if behaviour.answer_kind == "order" else "the update law"
         sentence = f"Answers at random with a probability of {probability}, according to {source}."
         return RuleFinding(

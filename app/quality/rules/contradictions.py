@@ -12,7 +12,7 @@ from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.preferences.implied_pairs import Implications, pair_outcome_from_scale_shares
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, share_as_percent
 from app.quality.sequential_limits import (
     MIN_OTHER_ANNOTATORS,
     is_event_share_above_limit,
@@ -78,7 +78,7 @@ class Contradictions(QualityRule):
             return None
         sentence = (
             f"Reversed {contradictions} of {implied_pairs} pairs whose order earlier answers imply; "
-            f"the usual share is {format_share(usual)}."
+            f"the usual share is {share_as_percent(usual)}."
         )
         return RuleFinding({"contradicted": contradictions, "implied": implied_pairs, "usual": usual}, sentence)
 

@@ -12,7 +12,7 @@ from typing_extensions import override
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, share_as_percent
 from app.quality.rules.straight_lining import MIN_REPEATABLE_ANSWERS, share_halfway_from_usual_to_always
 from app.quality.sequential_limits import (
     MIN_OTHER_ANNOTATORS,
@@ -75,10 +75,10 @@ class ScaleRegionRule(QualityRule):
             inside_count, answer_count, share_halfway_from_usual_to_always(usual, self.least_percent), false_alarm_rate
         ):
             return None
-        share = format_share(inside_count / answer_count)
+        share = share_as_percent(inside_count / answer_count)
         sentence = (
             f"{inside_count} of {answer_count} answers are {self.region_text} ({share}); "
-            f"the usual share is {format_share(usual)}."
+            f"the usual share is {share_as_percent(usual)}."
         )
         return RuleFinding({"there": inside_count, "answers": answer_count, "usual": usual}, sentence)
 

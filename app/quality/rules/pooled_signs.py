@@ -23,7 +23,7 @@ from typing_extensions import override
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, share_as_percent
 from app.quality.rules.ends_or_middle import has_answer_scale_ends_and_middle
 from app.quality.rules.straight_lining import SAME_VALUE_TOLERANCE
 from app.quality.sequential_limits import log_bayes_factor
@@ -150,7 +150,7 @@ class PooledSigns(QualityRule):
         )
         factor = log_bayes_factor_or_zero(events, cases, self.max_repeated_share(usual_share))
         item = "clearly different item" + (" of the same task" if within_hits else "")
-        usual = "" if math.isnan(usual_share) else f" (usual is {format_share(usual_share)})"
+        usual = "" if math.isnan(usual_share) else f" (usual is {share_as_percent(usual_share)})"
         return Sign(
             "repeated", events, cases, factor, f"{events} of {cases} answers repeat the value of a {item}{usual}"
         )
@@ -210,7 +210,7 @@ def sign_of_reversed_pairs(behaviour: AnnotatorBehaviour, usual_share: float) ->
     max_share = (max(usual_share, 0.01) + CHANCE_OF_REVERSAL) / 2 if usual_share < CHANCE_OF_REVERSAL else 0.99
     sentence = (
         f"{events} of {cases} pairs of clearly different items in the reversed order (usual is "
-        f"{format_share(usual_share)})"
+        f"{share_as_percent(usual_share)})"
     )
     return Sign("reversed", events, cases, log_bayes_factor_or_zero(events, cases, max_share), sentence)
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, share_as_percent
 from app.quality.sequential_limits import (
     MIN_OTHER_ANNOTATORS,
     is_event_share_above_limit,
@@ -69,8 +69,8 @@ class StraightLining(QualityRule):
         ):
             return None
         sentence = (
-            f"{repeats} of {repeatable} answers are like the previous one ({format_share(repeats / repeatable)}); "
-            f"the usual share is {format_share(usual)}."
+            f"{repeats} of {repeatable} answers are like the previous one ({share_as_percent(repeats / repeatable)}); "
+            f"the usual share is {share_as_percent(usual)}."
         )
         return RuleFinding({"alike": repeats, "answers": repeatable, "usual": usual}, sentence)
 

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from app.annotation.hits import drafts, held_hits
-from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache_or_refuse
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import borrow_autocommit_driver, borrow_driver_in_transaction
@@ -82,7 +82,7 @@ async def test_a_lease_that_cannot_be_renewed_is_given_up(engine):
     other = await try_to_lease_hit(engine, quick)
     assert set(hit.items) & set(other.items)
     async with borrow_autocommit_driver(engine) as connection:
-        held = await load_assignment_and_update_cache(connection, PosteriorCache(), AssignmentQuery(slow))
+        held = await load_assignment_and_update_cache_or_refuse(connection, PosteriorCache(), AssignmentQuery(slow))
         assert await held_hits.resume_held_hit_or_close_it_and_return_none(connection, held, None, now=NOW) is None
     assert await fetch_rows(engine, "SELECT id FROM hits WHERE closed_at IS NULL") == [(other.id,)]
 

@@ -85,7 +85,7 @@ async def test_a_page_that_was_open_during_the_upgrade_goes_on(app, client):
     address = f"/link/{campaign.link_key}"
     form = form_fields(await page_of_a_visitor(client, campaign))
     tokens = app.state.worker_tokens
-    assignment = tokens.read_token(form["token"], "link", campaign.link_key).assignment
+    assignment = tokens.read_token_or_refuse(form["token"], "link", campaign.link_key).assignment
     old = tokens._serializer("link", campaign.link_key).dumps([assignment.campaign_id, assignment.assignment_id])
     reply = await client.post(address, data=form | {"token": old})
     assert reply.status_code == 200

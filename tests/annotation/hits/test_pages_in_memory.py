@@ -20,8 +20,8 @@ from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.item_audiences import NO_ITEMS_OF_OTHERS, ItemsOfOthers
 from app.annotation.hits.item_conditions import NO_BLOCKS, PlaceInBlocks, build_item_conditions
 from app.annotation.hits.next_hit import HitOnPage, NextHit, is_last_hit_as_far_as_known
-from app.annotation.hits.no_hit_reasons import has_hit_left_after_answering, reason_from_index_or_none
-from app.annotation.hits.pages.annotator import parse_hit_id
+from app.annotation.hits.no_hit_reasons import has_hit_left_after_answering, no_hit_reason_from_index_or_none
+from app.annotation.hits.pages.annotator import parse_hit_id_or_refuse
 from app.annotation.hits.pages.page_pieces import (
     MARK_PREFIX,
     CampaignOfPieces,
@@ -278,7 +278,7 @@ def test_with_blocks_a_hit_is_left_in_this_block_unless_the_task_ends_it_or_in_a
 
 @pytest.mark.parametrize(("judgments", "reason"), [([0, 0, 3, 3], "wait"), ([3, 3, 0, 0], None), ([3, 3, 3, 3], None)])
 def test_who_has_items_left_waits_as_far_as_this_process_knows(judgments, reason):
-    assert reason_from_index_or_none(assignment_with(seen={2, 3}), index_of(judgments)) == reason
+    assert no_hit_reason_from_index_or_none(assignment_with(seen={2, 3}), index_of(judgments)) == reason
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_with_conditions_so_many_open_items_are_enough_for_a_task_of_some_block(
     rows = [(0, "a", None), (1, "a", None), (2, "b", None), (3, "b", None)]
     index.conditions = build_item_conditions(rows, 4, "random", has_contents=False)
     assignment = assignment_with(seen={0, 1, 2, 3}, fewest_items=fewest_items)
-    assert reason_from_index_or_none(assignment, index) == reason
+    assert no_hit_reason_from_index_or_none(assignment, index) == reason
 
 
 @pytest.mark.parametrize(
@@ -388,9 +388,9 @@ def test_feedback_says_the_order_or_each_value_and_is_as_expected_if_all_of_it_i
     [(None, Invalid, "hit_missing"), ("", Invalid, "hit_missing"), ("x", NotFound, "hit_not_found")],
 )
 def test_a_form_names_its_hit(form_value, error, code):
-    assert parse_hit_id("12") == 12
+    assert parse_hit_id_or_refuse("12") == 12
     with pytest.raises(error) as refusal:
-        parse_hit_id(form_value)
+        parse_hit_id_or_refuse(form_value)
     assert refusal.value.code == code
 
 

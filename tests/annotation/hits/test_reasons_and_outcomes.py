@@ -153,8 +153,8 @@ def test_a_next_hit_follows_a_refused_answer_unless_the_page_keeps_it(refusal, f
 
 def test_of_a_request_whose_answer_was_processed_the_hit_is_left():
     reply, without_answer = VisitReply(), VisitRequest(next_hit=ANY)
-    assert without_answer.rest_of_request_after_answer(reply) is without_answer
-    rest = VisitRequest(ANY, ANY).rest_of_request_after_answer(reply)
+    assert without_answer.remaining_request_after_answer(reply) is without_answer
+    rest = VisitRequest(ANY, ANY).remaining_request_after_answer(reply)
     assert (rest.answer, rest.next_hit, rest.answered) == (None, ANY, reply)
 
 

@@ -33,7 +33,7 @@ ROWS = [(0, "a", "x"), (1, "b", "x"), (2, "a", "y"), (3, "b", "y"), (5, "c", "z"
 def test_each_list_has_every_content_under_one_condition():
     conditions = build_item_conditions(ROWS, 5, "none", has_contents=True)
     assert conditions.names == ["a", "b"]
-    masks = [conditions.mask_of_items_seen_by_row(row).tolist() for row in range(2)]
+    masks = [conditions.mask_of_items_shown_to_square_row(row).tolist() for row in range(2)]
     assert sorted(masks) == [[False, True, True, False, False], [True, False, False, True, False]]
     for row, mask in enumerate(masks):
         assert conditions.mask_outside_block(row, None).tolist() == [not shown for shown in mask]
@@ -41,7 +41,7 @@ def test_each_list_has_every_content_under_one_condition():
 
 def test_without_contents_everybody_sees_all_items_with_a_condition():
     conditions = build_item_conditions(ROWS, 5, "random", has_contents=False)
-    assert conditions.mask_of_items_seen_by_row(1).tolist() == [True, True, True, True, False]
+    assert conditions.mask_of_items_shown_to_square_row(1).tolist() == [True, True, True, True, False]
     assert conditions.mask_outside_block(0, 1).tolist() == [True, False, True, False, True]
     mask = conditions.all_items().mask
     assert mask is not None

@@ -179,7 +179,7 @@ async def test_lists_count_each_person_once_and_say_what_changed(engine):
     assert await change_list(engine, campaign, "allow", "p1", "nobody", action="remove") == 1
     assert await change_list(engine, campaign, "allow", "p3", "p4", action="replace") == 2
     async with engine.begin() as connection:
-        assert await participant_lists.list_participants(connection, campaign.id, "allow") == ["p3", "p4"]
+        assert await participant_lists.list_participant_ids(connection, campaign.id, "allow") == ["p3", "p4"]
 
 
 async def test_two_uploads_at_once_keep_everyone(engine):
@@ -224,7 +224,7 @@ async def test_a_list_is_uploaded_as_lines_or_as_a_table(researcher, engine, nam
     reply = await researcher.post(address, data={"list": "allow", "action": "add"}, files={"file": (name, content)})
     assert reply.status_code == 303
     async with engine.begin() as connection:
-        assert await participant_lists.list_participants(connection, campaign.id, "allow") == ["p1", "p2"]
+        assert await participant_lists.list_participant_ids(connection, campaign.id, "allow") == ["p1", "p2"]
 
 
 async def test_programs_change_count_and_read_the_lists(api_client, engine):  # noqa: F811
@@ -274,7 +274,7 @@ async def test_an_erased_person_leaves_the_allow_list_and_stays_blocked(client, 
     assert await fetch_rows(engine, lists) == [("allow", "p2"), ("allow", None), ("block", "p2"), ("block", None)]
     assert await statuses_of_arrivals(client, campaign, "p1") == [403]
     async with engine.begin() as connection:
-        assert (await participant_lists.count_listed_people(connection, campaign.id))["block"].erased == 1
+        assert (await participant_lists.count_listed_people_by_list(connection, campaign.id))["block"].erased == 1
 
 
 async def test_erasing_the_last_person_of_the_allow_list_lets_no_one_else_in(client, engine):
@@ -376,7 +376,7 @@ async def test_a_researcher_types_as_many_people_as_a_list_may_have(researcher, 
     reply = await researcher.post(address, data=fields, files={"file": ("", b"")})
     assert reply.status_code == 303, reply.text
     async with engine.begin() as connection:
-        counts = await participant_lists.count_listed_people(connection, campaign.id)
+        counts = await participant_lists.count_listed_people_by_list(connection, campaign.id)
     assert counts["allow"].people == len(MANY_IDS)
 
 

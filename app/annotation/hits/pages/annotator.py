@@ -27,7 +27,7 @@ from app.annotation.hits.pages.hit_page import (
     show_last_answer_to_change_it,
     show_next_hit,
 )
-from app.annotation.hits.pages.steps import PageState, get_worker_tokens
+from app.annotation.hits.pages.steps import PageState, worker_tokens_of_server
 from app.annotation.hits.pages.welcome import (
     check_passphrase_and_show_welcome,
     render_may_not_take_part_page,
@@ -91,7 +91,7 @@ class DraftRequest(InputModel):
     entries: dict[ShortText, dict[ShortText, Annotated[float, Field(allow_inf_nan=False)] | ShortText | None]]
 
 
-def parse_hit_id(form_value: str | None) -> int:
+def parse_hit_id_or_refuse(form_value: str | None) -> int:
     """Return the id of the HIT that a form answers.
 
     Raises:
@@ -116,7 +116,7 @@ async def read_worker_token_or_refuse(
         Invalid: `token_invalid`.
 
     """
-    worker_token = get_worker_tokens(request).read_token(token, platform, link_key)
+    worker_token = worker_tokens_of_server(request).read_token_or_refuse(token, platform, link_key)
     if worker_token.assignment.arrived_at is None:  # an earlier version issued it, so `ARRIVED_THEN` cannot check it
         await refuse_outdated_token(connection, worker_token)
     return worker_token
@@ -167,7 +167,7 @@ async def post_annotator_form(request: Request) -> Response:
     if platform.has_start_button and "token" not in form:
         async with borrow_serving_connection(request) as connection:
             return await start_visit_and_redirect(request, platform, link_key, connection, form, now=now)
-    token = get_worker_tokens(request).read_token(form.get("token", ""), platform.name, link_key)
+    token = worker_tokens_of_server(request).read_token_or_refuse(form.get("token", ""), platform.name, link_key)
     try:
         if token.assignment.arrived_at is None:  # an earlier version issued it, so `ARRIVED_THEN` cannot check it
             async with borrow_serving_connection(request) as connection:
@@ -196,7 +196,10 @@ async def store_answer_and_show_next_hit(
     refusal: Refusal | None = None
     try:
         answer = SubmittedAnswer(
-            assignment, parse_hit_id(form.get("hit")), annotator_form_marked_as_script_or_plain(request, form), now
+            assignment,
+            parse_hit_id_or_refuse(form.get("hit")),
+            annotator_form_marked_as_script_or_plain(request, form),
+            now,
         )
     except Invalid as problem:
         if is_script:
@@ -245,7 +248,7 @@ async def replace_answer_and_show_next_hit(
 ) -> HTMLResponse:
     """Store the changed answer and show the HIT that the annotator holds, or the refusal with the values entered."""
     try:
-        hit_id, replaced_seq = parse_hit_id(form.get("hit")), parse_hit_id(form["replaces"])
+        hit_id, replaced_seq = parse_hit_id_or_refuse(form.get("hit")), parse_hit_id_or_refuse(form["replaces"])
         receipt = await undo.replace_answer_and_return_receipt_or_refuse(
             connection,
             assignment,
@@ -270,7 +273,7 @@ async def store_media_report_and_show_hit(
     request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
 ) -> Response:
     """Store a report of media that do not load, and show the same HIT with the values entered so far."""
-    assignment, hit = token.assignment, parse_hit_id(form.get("hit"))
+    assignment, hit = token.assignment, parse_hit_id_or_refuse(form.get("hit"))
     try:
         item = item_number_of_media_report_or_refuse(
             form, await load_item_numbers_shown_on_page(connection, assignment, hit)

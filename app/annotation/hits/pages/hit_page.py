@@ -10,7 +10,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from app.annotation.hits import completion, gold_feedback, undo, visit_outcome
-from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, load_assignment_and_update_cache
+from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, load_assignment_and_update_cache_or_refuse
 from app.annotation.hits.leases import find_or_lease_next_hit
 from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
 from app.annotation.hits.no_hit_reasons import NoHitReason
@@ -20,7 +20,7 @@ from app.annotation.hits.pages.page_pieces import (
     can_page_be_made_of_pieces,
     page_values_by_mark_name,
 )
-from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
+from app.annotation.hits.pages.steps import PageState, render_onboarding_step, worker_tokens_of_server
 from app.annotation.hits.pages.welcome import visitor_of_request
 from app.annotation.hits.withdrawal_code import load_withdrawal_offer_and_store_code_hash_or_none
 from app.annotation.platforms.assignments import AssignmentId
@@ -94,7 +94,7 @@ async def show_last_answer_to_change_it(
         reopened = await undo.load_last_answer_for_change_or_refuse(connection, assignment, now=now)
     except Conflict as conflict:
         return await show_next_hit(request, connection, assignment, PageState(notice=conflict), now=now)
-    assignment_state = await load_assignment_and_update_cache(
+    assignment_state = await load_assignment_and_update_cache_or_refuse(
         connection, request.app.state.posterior_cache, AssignmentQuery(assignment)
     )
     items = await render_campaign_items(
@@ -208,4 +208,6 @@ def render_progress_html(request: Request, next_hit: NextHit) -> str:
 
 
 def issue_page_token(request: Request, assignment: AssignmentState) -> str:
-    return get_worker_tokens(request).issue_token(assignment.platform, assignment.link_key, assignment.key)
+    return worker_tokens_of_server(request).issue_or_reuse_token(
+        assignment.platform, assignment.link_key, assignment.key
+    )

@@ -55,7 +55,7 @@ class PageState:
     is_leaving: bool = False
 
 
-def get_worker_tokens(request: Request) -> WorkerTokens:
+def worker_tokens_of_server(request: Request) -> WorkerTokens:
     worker_tokens: WorkerTokens = request.app.state.worker_tokens
     return worker_tokens
 
@@ -79,7 +79,9 @@ async def render_onboarding_step(
         "design": assignment.design,
         "criterion_forms": assignment.shuffled_criteria_for_annotator(assignment.annotator_id),
         "platform": platform,
-        "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
+        "token": worker_tokens_of_server(request).issue_or_reuse_token(
+            platform.name, assignment.link_key, assignment.key
+        ),
         "instructions": instructions,
         "are_instructions_new": not (platform.has_start_button or has_welcome_page(visit.settings, platform)),
         "consent": consent,

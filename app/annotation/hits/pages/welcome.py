@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.annotation.hits import completion
 from app.annotation.hits.landing import LinkedCampaign, load_campaign_by_link_or_refuse, load_rendered_sample_items
-from app.annotation.hits.pages.steps import PageState, get_worker_tokens
+from app.annotation.hits.pages.steps import PageState, worker_tokens_of_server
 from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding import passphrase, start_form, visit_progress
 from app.annotation.onboarding.consent import CONSENT_STEP, step_result_of_consent_form_or_refuse
@@ -202,7 +202,7 @@ async def start_visit_and_redirect(
     if answers_consent:
         visit = await visit_progress.load_visit_or_refuse(connection, assignment)
         await visit_progress.store_result_of_open_step(connection, visit, CONSENT_STEP, form, now=now)
-    query = {"t": get_worker_tokens(request).issue_token(platform.name, link_key, assignment)}
+    query = {"t": worker_tokens_of_server(request).issue_or_reuse_token(platform.name, link_key, assignment)}
     if language := request.query_params.get(LANGUAGE_PARAMETER):
         query[LANGUAGE_PARAMETER] = language
     return RedirectResponse(f"{platform.entry_path(link_key)}?{urlencode(query)}", status_code=303)

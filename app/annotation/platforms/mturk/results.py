@@ -31,7 +31,7 @@ def has_any_mturk_column(columns: Sequence[str]) -> bool:
 
 def has_required_mturk_columns(columns: Sequence[str]) -> bool:
     """Return whether a file has numbered item ids and as many numbered ranges."""
-    inputs, answers = (numbers_of_columns_with_prefix(prefix, columns) for prefix in ("Input.id", "Answer.range"))
+    inputs, answers = (numbers_in_column_names_with_prefix(prefix, columns) for prefix in ("Input.id", "Answer.range"))
     return bool(inputs) and inputs == answers == set(range(1, len(inputs) + 1))
 
 
@@ -67,7 +67,7 @@ def read_mturk_results(
             "Nothing was imported.",
             code="values_are_no_points",
         )
-    item_count = len(numbers_of_columns_with_prefix("Input.id", upload.columns))
+    item_count = len(numbers_in_column_names_with_prefix("Input.id", upload.columns))
     item_columns = [
         ItemColumns(k, f"Input.id{k}", f"Answer.range{k}", f"Answer.na{k}") for k in range(1, item_count + 1)
     ]
@@ -118,7 +118,7 @@ def refuse_unknown_answer_columns(line: int, columns: Iterable[str], item_count:
         )
 
 
-def numbers_of_columns_with_prefix(prefix: str, columns: Sequence[str]) -> set[int]:
+def numbers_in_column_names_with_prefix(prefix: str, columns: Sequence[str]) -> set[int]:
     matches = (re.fullmatch(re.escape(prefix) + r"([1-9]\d{0,3})", name) for name in columns)
     return {int(match[1]) for match in matches if match}
 
@@ -204,7 +204,7 @@ def mturk_items_and_scores_or_refuse(
     """
     scores: dict[str, float | None] = {}
     for item, columns in zip(items, item_columns, strict=True):
-        if cells.get(columns.mark) and is_marked_not_applicable(line, columns, cells):
+        if cells.get(columns.mark) and is_marked_not_applicable_or_refuse(line, columns, cells):
             scores[item] = None
             continue
         cell = cells.get(columns.score, "")
@@ -243,7 +243,7 @@ def mturk_item_ids_or_refuse(line: int, ids: list[str]) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def is_marked_not_applicable(line: int, columns: ItemColumns, cells: Mapping[str, str]) -> bool:
+def is_marked_not_applicable_or_refuse(line: int, columns: ItemColumns, cells: Mapping[str, str]) -> bool:
     """Return whether the item with these columns was marked N/A."""
     cell = cells.get(columns.mark, "")
     if cell.lower() not in CHECKBOX_STATES:

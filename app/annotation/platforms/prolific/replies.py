@@ -155,7 +155,7 @@ def read_document(reply: httpx.Response, ids: Sequence[str] = ()) -> Any:
         raise CallRefused("Prolific does not accept the token. Enter a new one.", status)
     if 400 <= status < 500 and status != 408:
         raise CallRefused(
-            f"Prolific refused this ({status}): {mask_ids(error_detail_text(reply), ids)[:MAX_DETAIL_CHARACTERS]}",
+            f"Prolific refused this ({status}): {hide_ids(error_detail_text(reply), ids)[:MAX_DETAIL_CHARACTERS]}",
             status,
         )
     if not 200 <= status < 300:
@@ -179,13 +179,13 @@ def error_detail_text(reply: httpx.Response) -> str:
     return str(detail)
 
 
-def mask_ids(text: str, ids: Sequence[str]) -> str:
+def hide_ids(text: str, ids: Sequence[str]) -> str:
     """Return a text without Prolific's ids of people and things, and without those that were sent to it."""
     sent = [rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in ids if name]
     return re.sub("|".join([PROLIFIC_ID_PATTERN, *sent]), "(id)", text)
 
 
-def read_reply(shape: type[R], document: Any) -> R:
+def validate_reply_or_raise(shape: type[R], document: Any) -> R:
     """Return a reply in its shape. Raises `CallOutcomeUnknown` if it has another one."""
     try:
         return shape.model_validate(document)

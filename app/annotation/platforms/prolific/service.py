@@ -32,8 +32,8 @@ from app.annotation.platforms.prolific.replies import (
     SubscriptionsReply,
     TestStudyReply,
     read_document,
-    read_reply,
     seconds_to_wait_or_none,
+    validate_reply_or_raise,
 )
 from app.annotation.platforms.service import (
     Balance,
@@ -126,39 +126,43 @@ class ProlificService(PlatformService):
         await self._call_api_for_json("GET", "/users/me/")
 
     async def load_balance(self, workspace: str) -> Balance:
-        reply = read_reply(
-            BalanceReply, await self._call_api_for_json("GET", f"/workspaces/{path_part(workspace)}/balance/")
+        reply = validate_reply_or_raise(
+            BalanceReply, await self._call_api_for_json("GET", f"/workspaces/{quote_as_path_part(workspace)}/balance/")
         )
         return Balance(reply.available_balance, reply.currency_code)
 
     async def load_hourly_recommendation(self, workspace: str, currency: str) -> HourlyRecommendation:
         query = {"workspace_id": workspace, "currency": currency}
-        reply = read_reply(
+        reply = validate_reply_or_raise(
             RecommendationReply, await self._call_api_for_json("GET", "/reward-recommendations/", query=query)
         )
         return HourlyRecommendation(reply.min_reward_per_hour, reply.recommended_reward_per_hour)
 
     async def create_study_and_return_id(self, draft: StudyDraft) -> str:
-        return read_reply(
+        return validate_reply_or_raise(
             CreatedReply, await self._call_api_for_json("POST", "/studies/", api_body_of_study_draft(draft))
         ).id
 
-    async def load_study(self, study: str) -> StudyState:
-        reply = read_reply(StudyReply, await self._call_api_for_json("GET", f"/studies/{path_part(study)}/"))
+    async def load_study_state(self, study: str) -> StudyState:
+        reply = validate_reply_or_raise(
+            StudyReply, await self._call_api_for_json("GET", f"/studies/{quote_as_path_part(study)}/")
+        )
         return StudyState(reply.status.lower().replace("_", " "), reply.reward, reply.total_available_places)
 
     async def publish_pause_or_resume_study(self, study: str, action: str) -> None:
         body = {"action": TRANSITION_BY_ACTION[action]}
-        await self._call_api_for_json("POST", f"/studies/{path_part(study)}/transition/", body)
+        await self._call_api_for_json("POST", f"/studies/{quote_as_path_part(study)}/transition/", body)
 
     async def raise_study_places_to(self, study: str, places: int) -> None:
-        await self._call_api_for_json("PATCH", f"/studies/{path_part(study)}/", {"total_available_places": places})
+        await self._call_api_for_json(
+            "PATCH", f"/studies/{quote_as_path_part(study)}/", {"total_available_places": places}
+        )
 
     async def load_study_cost(self, study: str) -> StudyCost:
         document = await self._call_api_for_json(
-            "GET", f"/studies/{path_part(study)}/cost/", query={"is_projected": "true"}
+            "GET", f"/studies/{quote_as_path_part(study)}/cost/", query={"is_projected": "true"}
         )
-        cost = read_reply(CostReply, document).rewards
+        cost = validate_reply_or_raise(CostReply, document).rewards
         return StudyCost(
             rewards=round(cost.rewards.amount),
             fees=round(cost.fees.amount),
@@ -170,17 +174,17 @@ class ProlificService(PlatformService):
         await self._call_api_for_json("POST", "/researchers/participants/", {"email": email})
 
     async def create_test_study(self, study: str) -> TestStudy:
-        reply = read_reply(
-            TestStudyReply, await self._call_api_for_json("POST", f"/studies/{path_part(study)}/test-study/")
+        reply = validate_reply_or_raise(
+            TestStudyReply, await self._call_api_for_json("POST", f"/studies/{quote_as_path_part(study)}/test-study/")
         )
         return TestStudy(reply.study_id, reply.study_url)
 
     async def load_or_create_notice_secret(self, workspace: str) -> str:
         """Return the workspace's secret. A new one would end the signatures of its other subscriptions."""
         document = await self._call_api_for_json("GET", "/hooks/secrets/", query={"workspace_id": workspace})
-        if secrets := read_reply(SecretsReply, document).results:
+        if secrets := validate_reply_or_raise(SecretsReply, document).results:
             return secrets[0].value
-        return read_reply(
+        return validate_reply_or_raise(
             SecretReply, await self._call_api_for_json("POST", "/hooks/secrets/", {"workspace_id": workspace})
         ).value
 
@@ -203,7 +207,7 @@ class ProlificService(PlatformService):
                 "offset": offset,
             }
             document = await self._call_api_for_json("GET", "/hooks/subscriptions/", query=query)
-            page = read_reply(SubscriptionsReply, document).results
+            page = validate_reply_or_raise(SubscriptionsReply, document).results
             if page == before:
                 return
             for row in page:
@@ -212,16 +216,18 @@ class ProlificService(PlatformService):
                 return
             before = page
 
-    async def subscribe_to_submissions(self, workspace: str, address: str) -> str:
+    async def subscribe_to_submissions_and_return_id(self, workspace: str, address: str) -> str:
         body = {"event_type": SUBMISSION_EVENT, "target_url": address, "workspace_id": workspace}
         reply = await self._request("POST", "/hooks/subscriptions/", body)
-        subscription = read_reply(SubscriptionReply, read_document(reply)).id
+        subscription = validate_reply_or_raise(SubscriptionReply, read_document(reply)).id
         secret = reply.headers.get(CONFIRMATION_HEADER, "")
-        await self._call_api_for_json("POST", f"/hooks/subscriptions/{path_part(subscription)}/", {"secret": secret})
+        await self._call_api_for_json(
+            "POST", f"/hooks/subscriptions/{quote_as_path_part(subscription)}/", {"secret": secret}
+        )
         return subscription
 
     async def end_subscription(self, subscription: str) -> None:
-        await self._call_api_for_json("DELETE", f"/hooks/subscriptions/{path_part(subscription)}/")
+        await self._call_api_for_json("DELETE", f"/hooks/subscriptions/{quote_as_path_part(subscription)}/")
 
     async def iterate_submissions(self, study: str) -> AsyncIterator[Submission]:
         """Yield all submissions of a study. A page past the end is 404, and so is a study that was deleted."""
@@ -230,13 +236,13 @@ class ProlificService(PlatformService):
             query = {"limit": SUBMISSIONS_PER_PAGE, "offset": offset}
             try:
                 document = await self._call_api_for_json(
-                    "GET", f"/studies/{path_part(study)}/submissions/", query=query
+                    "GET", f"/studies/{quote_as_path_part(study)}/submissions/", query=query
                 )
             except CallRefused as refused:
                 if refused.status == 404 and offset:
                     return
                 raise
-            page = read_reply(SubmissionPage, document)
+            page = validate_reply_or_raise(SubmissionPage, document)
             for submission in page.results:
                 yield submission.to_submission(study)
             if len(page.results) < SUBMISSIONS_PER_PAGE:
@@ -244,37 +250,41 @@ class ProlificService(PlatformService):
             offset += len(page.results)
 
     async def load_submission(self, submission: str) -> Submission:
-        document = await self._call_api_for_json("GET", f"/submissions/{path_part(submission)}/", ids=[submission])
-        return read_reply(SubmissionReply, document).to_submission()
+        document = await self._call_api_for_json(
+            "GET", f"/submissions/{quote_as_path_part(submission)}/", ids=[submission]
+        )
+        return validate_reply_or_raise(SubmissionReply, document).to_submission()
 
     async def register_bonuses_and_return_bulk_id(self, study: str, bonuses: Sequence[Bonus]) -> str:
         body = {"study_id": study, "csv_bonuses": format_bonus_list(bonuses)}
         ids = [bonus.submission for bonus in bonuses]
-        return read_reply(
+        return validate_reply_or_raise(
             CreatedReply, await self._call_api_for_json("POST", "/submissions/bonus-payments/", body, ids=ids)
         ).id
 
     async def pay_bonuses(self, bulk_id: str) -> None:
         """Pay on a connection of its own: one that the service is just closing would leave the outcome unknown."""
-        await self._call_api_for_json("POST", f"/bulk-bonus-payments/{path_part(bulk_id)}/pay/", keeps_connection=False)
+        await self._call_api_for_json(
+            "POST", f"/bulk-bonus-payments/{quote_as_path_part(bulk_id)}/pay/", keeps_connection=False
+        )
 
     async def approve_submission(self, submission: str) -> None:
         """Approve on a connection of its own, as `pay_bonuses`, and at once or not at all: after a wait, the annotator
         may have been held.
         """
-        path = f"/submissions/{path_part(submission)}/transition/"
+        path = f"/submissions/{quote_as_path_part(submission)}/transition/"
         await self._call_api_for_json("POST", path, {"action": "APPROVE"}, ids=[submission], keeps_connection=False)
 
     async def reject_submission(self, submission: str, category: str, message: str) -> None:
         body = {"action": "REJECT", "rejection_category": category, "message": message}
         await self._call_api_for_json(
-            "POST", f"/submissions/{path_part(submission)}/transition/", body, ids=[submission]
+            "POST", f"/submissions/{quote_as_path_part(submission)}/transition/", body, ids=[submission]
         )
 
     async def request_return(self, submission: str, reason: str) -> None:
         body = {"request_return_reasons": [reason]}
         await self._call_api_for_json(
-            "POST", f"/submissions/{path_part(submission)}/request-return/", body, ids=[submission]
+            "POST", f"/submissions/{quote_as_path_part(submission)}/request-return/", body, ids=[submission]
         )
 
     async def _call_api_for_json(
@@ -383,7 +393,7 @@ def api_body_of_study_draft(draft: StudyDraft) -> dict[str, Any]:
     return body | ({"filters": filters} if filters else {})
 
 
-def path_part(name: str) -> str:
+def quote_as_path_part(name: str) -> str:
     """Return an id as one part of a path."""
     return quote(name, safe="")
 
