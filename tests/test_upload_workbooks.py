@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 from app.errors import Invalid, Refusal
-from app.uploads import ReadOptions, read_table
+from app.uploads import MAX_UPLOADED_CELL_CHARACTERS, ReadOptions, read_table
 from tests.workbooks import workbook_bytes
 
 MINIMAL_SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{}</sheetData>'
@@ -140,6 +140,13 @@ def test_a_sheet_of_gaps_is_refused():
     assert refusal(with_rows(("A", 1, "id"), ("A", 3_000_000, "x"))).code == "workbook_too_large"
     wide = [("ZZ", row, "x") for row in range(2, 5)]
     assert refusal(with_rows(("A", 1, "id"), *wide)).code == "ragged_row"
+
+
+def test_a_cell_that_is_too_long_is_refused_as_in_other_files():
+    rows = ("A", 1, "id"), ("A", 2, "a" * MAX_UPLOADED_CELL_CHARACTERS)
+    assert read(with_rows(*rows))[1]
+    problem = refusal(with_rows(*rows, ("A", 3, "a" * (MAX_UPLOADED_CELL_CHARACTERS + 1))))
+    assert (problem.code, problem.details["line"]) == ("cell_too_long", 3)
 
 
 ENTITIES = (

@@ -52,7 +52,9 @@ ARE_ANNOTATORS_AT_WORK = text(f"""
 # One batch at a time, so that two processes cannot both find the assignments of a file unknown.
 LOCK_RESPONSE_IMPORTS = text("SELECT pg_advisory_xact_lock(hashtext('campaign.results'), CAST(:campaign AS int))")
 
-GIVEN_ANSWERS = "unnest(CAST(CAST(:workers AS text) AS text[]), CAST(:ids AS text[])) AS given (worker, id)"
+GIVEN_ANSWERS = (
+    "unnest(CAST(CAST(:workers AS text) AS text[]), CAST(CAST(:ids AS text) AS text[])) AS given (worker, id)"
+)
 STORED_ANSWER_COLUMNS = """
     given.worker, given.id, h.items AS shown, h.segment, h.not_applicable, r.items, r.values AS scores, r.extra"""
 SELECT_STORED_ANSWERS = f"SELECT {STORED_ANSWER_COLUMNS} FROM {GIVEN_ANSWERS}"
@@ -146,7 +148,7 @@ async def load_stored_rows_by_answer_key(
             "campaign": campaign.id,
             "platform": platform.name,
             "workers": array_text_of_texts([hit.worker_id for hit in batch]),
-            "ids": [hit.assignment_id for hit in batch],
+            "ids": array_text_of_texts([hit.assignment_id for hit in batch]),
         }
         for row in await connection.execute(statement, parameters):
             stored_rows_by_key.setdefault((row.worker, row.id), []).append(row)

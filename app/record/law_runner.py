@@ -86,8 +86,8 @@ class LawRunner:
         beliefs = self.law.initial_beliefs(self.read_posterior_columns(ReadPosteriors(items)), parameters)
         beliefs.apply_hits(
             [
-                AnsweredHit(annotator, [place_by_item[item] for item in items], values)
-                for annotator, items, values in hits
+                AnsweredHit(annotator, [place_by_item[item] for item in hit_items], values)
+                for annotator, hit_items, values in hits
             ]
         )
         self.posteriors |= zip(items, beliefs.state.T.tolist(), strict=True)

@@ -353,8 +353,7 @@ def iterate_uploaded_rows(
         if is_first_row and (has_header or not is_header_read):
             continue
         if any(map(str.strip, row.cells)):
-            is_long = sum(map(len, row.source_lines)) > MAX_UPLOADED_CELL_CHARACTERS
-            if is_long and max(map(len, row.cells)) > MAX_UPLOADED_CELL_CHARACTERS:
+            if max(map(len, row.cells)) > MAX_UPLOADED_CELL_CHARACTERS:
                 raise_upload_refusal_at_line(
                     "cell_too_long", row.line, f"a cell has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters."
                 )
