@@ -254,7 +254,7 @@ def merge_runs(runs: Sequence[dict[str, list[IntervalFigures]]]) -> dict[str, li
 
 
 def print_tables(runs: int, pool: ProcessPoolExecutor) -> None:
-    """Print tables by rule over all data, and by judgments per item and by data over the rules that select by score."""
+    """Print tables by rule, by judgments per item and by data; the latter two of the rules that select by score."""
     print_headings(f"By rule, over all data; {runs} runs each")
     runs_by_selection: dict[Selection, dict[str, list[dict[str, list[IntervalFigures]]]]] = {}
     seeds = range(FIRST_SEED, FIRST_SEED + runs)
@@ -284,6 +284,11 @@ def print_tables(runs: int, pool: ProcessPoolExecutor) -> None:
     print_headings("Rules best and threshold, by data")
     for name in STUDIES_BY_NAME:
         print_rows_by_interval(name, merge_runs([run for runs_by_study in selective for run in runs_by_study[name]]))
+    for name in STUDIES_BY_NAME:
+        if name.startswith("RankME"):
+            print_headings(f"{name}, by rule")
+            for selection, runs_by_study in runs_by_selection.items():
+                print_rows_by_interval(selection.title, merge_runs(runs_by_study[name]))
 
 
 def main() -> None:

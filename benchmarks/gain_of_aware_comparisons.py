@@ -5,7 +5,8 @@ simulated campaigns are those of `aware_comparisons`, with 10 comparisons per it
 of annotator-aware Bradley-Terry with the truth minus that of Bradley-Terry, with its standard error over the runs.
 
 No method can learn more about annotators than everything. So two more columns have the gain of the same model, with the
-true spread of the scores, if it is told which annotators answer at random, or the discrimination of each annotator.
+true spread of the scores, if it is told which annotators answer at random, or the discrimination of each annotator. The
+last column is the share of campaigns in which the annotator-aware correlation is lower by more than .005.
 """
 
 import sys
@@ -21,6 +22,7 @@ from benchmarks.coverage_of_aware_comparisons import SCORE_SDS
 COMPARISONS_PER_ITEM = 10
 RANDOM_SHARES = (0.0, 0.15)
 FIRST_SEED, SEED = 910_000, 777
+LOSS = 0.005
 MAX_NEWTON_STEPS, MAX_STEP, TOLERANCE = 50, 1.0, 1e-8
 
 
@@ -87,14 +89,15 @@ def simulate_gains(score_sd: float, random_share: float, seed: int) -> Gains:
 
 def main(runs: int) -> None:
     print(f"{ITEMS} items, {ANNOTATORS} annotators, {COMPARISONS_PER_ITEM} comparisons per item, {runs} runs\n")
-    print("| spread | answer at random | annotator-aware | random ones known | discriminations known |")
-    print("|---|---|---|---|---|")
+    print("| spread | answer at random | annotator-aware | random ones known | discriminations known | losing |")
+    print("|---|---|---|---|---|---|")
     for score_sd in SCORE_SDS:
         for share in RANDOM_SHARES:
             gains = np.array([simulate_gains(score_sd, share, FIRST_SEED + run) for run in range(runs)])
             means, errors = gains.mean(axis=0), gains.std(axis=0, ddof=1) / np.sqrt(runs)
             cells = [f"{mean:+.4f} ± {error:.4f}" for mean, error in zip(means, errors, strict=True)]
-            print(f"| {score_sd} | {share:.0%} | {' | '.join(cells)} |", flush=True)
+            losing = (gains[:, 0] < -LOSS).mean()
+            print(f"| {score_sd} | {share:.0%} | {' | '.join(cells)} | {losing:.0%} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -57,10 +57,10 @@ class BalancedPlan:
     def _shifts_of_round(self, round_number: int) -> ItemNumbers:
         step = round_number % self.hits_per_round
         while len(self._shifts) <= step:
-            self._shifts.append(self._choose_least_used_shifts_and_count_them(len(self._shifts)))
+            self._shifts.append(self._choose_least_used_shifts(len(self._shifts)))
         return self._shifts[step]
 
-    def _choose_least_used_shifts_and_count_them(self, step: int) -> ItemNumbers:
+    def _choose_least_used_shifts(self, step: int) -> ItemNumbers:
         """Return the shift of each column, (size,), whose differences came up least so far."""
         rows = self.hits_per_round
         earlier = np.array(self._shifts, np.intp).reshape(-1, self.size)

@@ -39,7 +39,7 @@ class SparseGrid(Generic[K]):
         return cell
 
     def release_empty_cell(self, key: K) -> None:
-        """Close a cell that is empty."""
+        """Release a cell that is empty, so that another key can have it."""
         cell = self.number_by_key.pop(key)
         self.values[:, cell] = self._nowhere
         self._unused.append(cell)

@@ -42,7 +42,7 @@ class LeaderPool(Protocol):
 
 SORTED_VALUES = 5_000
 """Distinct variances that are sorted at a time; each takes about 170 bytes."""
-NO_NUMBERS = np.empty(0, np.intp)
+NO_ITEM_NUMBERS = np.empty(0, np.intp)
 MAX_HEAP_GROWTH = 4
 """Times the values that are sorted at a time; if the heap grows beyond that, the lowest are left unsorted again."""
 
@@ -175,7 +175,9 @@ class HighestVarianceLeaders:
         return len(self._heap)
 
     def _unsorted_items_not_barred(self, barred: ItemSet) -> npt.NDArray[np.intp]:
-        return numbers_not_in_set(np.flatnonzero(self._is_unsorted), barred) if self._unsorted_count else NO_NUMBERS
+        return (
+            numbers_not_in_set(np.flatnonzero(self._is_unsorted), barred) if self._unsorted_count else NO_ITEM_NUMBERS
+        )
 
     def _iterate_sorted_keys(self) -> Iterator[float]:
         """Yield the keys from the highest variance down; if none has an item, sort the next values first.

@@ -369,7 +369,10 @@ class PosteriorCache:
         return True
 
     def merge_changes_of_row_unless_stale(self, row: ChangesAndOpenHits) -> None:
-        """Apply the changes in `row`, which was queried since this process's watermark, if it had one."""
+        """Merge the changes in `row` into the index, which is dropped instead if it is stale.
+
+        `row` was queried since the watermark of this process, if it had one.
+        """
         campaign_index = self.indexes.get(row.id)
         if (
             campaign_index is not None
