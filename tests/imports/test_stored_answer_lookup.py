@@ -71,7 +71,7 @@ async def test_a_lookup_reads_the_assignments_and_annotators_that_it_asks_for_an
     await import_results(engine, campaign, results_of_mturk(ids, [f"W{k}" for k in range(100)]))
     await execute_sql(engine, GROW_ASSIGNMENTS)
     asked_ids = [*ids[:50], *(f"B{k}" for k in range(IDS_PER_LOOKUP - 50))]
-    asked = {"workers": array_text_of_texts(["W1"] * IDS_PER_LOOKUP), "ids": asked_ids}
+    asked = {"workers": array_text_of_texts(["W1"] * IDS_PER_LOOKUP), "ids": array_text_of_texts(asked_ids)}
     sql, names = sql_and_parameter_names_of_statement(FIND_ANSWERS_BY_ASSIGNMENT)
     values = asked | {"campaign": campaign.id, "platform": "mturk"}
     arguments = [values[name] for name in names]
