@@ -1,6 +1,6 @@
 """Reach of rules: whether a campaign's rules can find anyone, given the work that one person may do in it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import NamedTuple
@@ -87,10 +87,9 @@ class ReachSummary:
     expected_checks: str
     may_one_person_meet_all_checks: bool
 
-    @property
-    def rules_that_cannot_find_anyone(self) -> list[RuleReach]:
-        """Rules that find no one because one person does too little."""
-        return [reach for reach in self.by_rule.values() if reach.needs_more_work]
+    def unfit_rules_except(self, rule_names: Collection[str]) -> list[RuleReach]:
+        """Return the rules that find no one because one person does too little, without those of these names."""
+        return [reach for name, reach in self.by_rule.items() if reach.needs_more_work and name not in rule_names]
 
 
 async def load_rule_reach_by_name(
