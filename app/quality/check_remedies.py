@@ -108,9 +108,8 @@ class RemedyPlanner:
         """Return why the rule flags no one, as a sentence."""
         title = active_rule_choices_by_name(self.campaign)[kind].rule.title
         if not self.campaign.checks_percent:
-            return (
-                f"No task shows your {pluralize(self.check_counts[kind], f'{kind} item')}, so “{title}” flags no one."
-            )
+            checks = pluralize(self.check_counts[kind], f"{kind} item")
+            return f"No task shows your {checks}, so “{title}” flags no one."
         met = self.text_on_checks_met_by_one_person(self.campaign, kind)
         return f"“{title}” flags no one: {met}{self.text_on_need(self.campaign, kind)}."
 
@@ -149,11 +148,11 @@ class RemedyPlanner:
 
         The present share of tasks with a check comes first, then larger ones; with each of them the mildest rule.
         """
+        lines, careful_percent = self.campaign.quality_rules, self.careful_percent(kind)
         stricter = [
             (percent, replace(self.campaign, quality_rules=custom_rules_with_threshold(lines, kind, percent)))
-            for lines in [self.campaign.quality_rules]
             for percent in STRICTER_CAREFUL_PERCENTS
-            if percent < self.careful_percent(kind)
+            if percent < careful_percent
         ]
         yield from stricter
         for percent, campaign in stricter:
