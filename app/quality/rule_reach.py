@@ -280,7 +280,9 @@ def largest_workload_of_one_annotator(
     """
     limits = [campaign.hits_per_annotator]
     judgments_per_hit = campaign.items_per_hit - len(campaign.design.always_shown)
-    if not campaign.repeat_items and item_count is not None and not campaign.segment_count:
+    if not campaign.repeat_items and campaign.segment_count:
+        limits.append(campaign.segment_count)
+    elif not campaign.repeat_items and item_count is not None:
         limits.append(ceil(item_count / judgments_per_hit))
     max_hits = min((int(limit) for limit in limits if limit is not None), default=None)
     max_checks = (
