@@ -50,7 +50,7 @@ class UnfitCheckRule:
         kind: The kind of checks, which is the name of the rule.
         problem: Why the rule flags no one, as a sentence.
         missing_count: Number of checks to add at least; 0 if there are enough.
-        remedies: Changes of settings that let the rule flag someone.
+        remedies: Changes of settings that let the rule flag someone, or at least show its checks.
         pooled_sentence: That failures still count among other signs; empty if they do not.
 
     """
