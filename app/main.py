@@ -356,6 +356,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.unsafe_paths = tuple(platform.entry_path("") for platform in platforms_with_pages())
     app.add_route(serving.ANNOTATOR_PATH, serving.post_annotator_form, methods=["POST"], include_in_schema=False)
     setattr(app.state, PLAIN_ROUTES_STATE_KEY, {serving.post_annotator_form: serving.ANNOTATOR_PATH})
+    # A global, because rooms that may not import `campaigns` render the checklist of a draft, too.
     templating.english_environment.globals["draft_steps"] = numbered_steps_of_draft
     app.mount("/static", StaticFiles(directory=templating.STATIC_FOLDER), name="static")
     for router in ROUTERS:

@@ -16,7 +16,7 @@ from app.record.deletion import delete_campaign_and_all_its_data_or_refuse, unse
 from app.record.law_storage import TAKE_STORE_LOCK
 from app.record.revisions import block_writers_until_transaction_ends, lock_revisions_or_refuse
 
-# Former texts among them: nobody answered to them, and the items of a draft get other numbers.
+# Former texts are deleted, too: no answer is about them, and the items of a draft get other numbers.
 TABLES_OF_LAUNCH = (hits, planned_hits, posteriors, states, unfinished_imports, item_versions, output_versions)
 COLUMNS_OF_SQUARE = ("square_row", "square_row_at", "square_done")  # the next launch may have other conditions
 STATE_BEFORE_LAUNCH: dict[str, object] = {

@@ -24,8 +24,22 @@ async def turn_off_quality_rules_that_can_flag_no_one(connection: AsyncConnectio
         await store_changed_settings_or_refuse(connection, slug, lambda before: before.model_copy(update=values))
 
 
-async def store_check_remedy(connection: AsyncConnection, slug: str, kind: str, remedy_name: str) -> None:
-    """Store the settings of a remedy for the rule about a kind of checks; nothing if it is not needed any more."""
+async def store_check_remedy_and_return_notice(
+    connection: AsyncConnection, slug: str, kind: str, remedy_name: str, *, otherwise: str = ""
+) -> str:
+    """Store the settings of a remedy for the rule about a kind of checks; nothing if it is not needed any more.
+
+    Args:
+        connection: A transaction.
+        slug: Slug of the campaign.
+        kind: The kind of checks.
+        remedy_name: Name of the `CheckRemedy`.
+        otherwise: The notice to return if nothing was stored.
+
+    Returns:
+        The name of the notice that says what was stored, for the parameter `done` of a page.
+
+    """
     await lock_and_load_campaign_or_refuse(connection, slug)
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     check_counts = await count_checks_by_kind(connection, campaign.id)
@@ -34,5 +48,8 @@ async def store_check_remedy(connection: AsyncConnection, slug: str, kind: str, 
         for unfit in unfit_check_rules(campaign, campaign.item_count, check_counts)
         for remedy in unfit.remedies
     }
-    if values := remedies.get(f"{kind} {remedy_name}"):
-        await store_changed_settings_or_refuse(connection, slug, lambda before: before.model_copy(update=values))
+    values = remedies.get(f"{kind} {remedy_name}")
+    if not values:
+        return otherwise
+    await store_changed_settings_or_refuse(connection, slug, lambda before: before.model_copy(update=values))
+    return f"remedy-{remedy_name}"

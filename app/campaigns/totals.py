@@ -45,7 +45,7 @@ class PeopleNeeded:
     @classmethod
     def people_needed_or_none(cls, campaign: CountedCampaign) -> Self | None:
         """Return the people needed for all judgments wanted; None without items or a limit of tasks per person."""
-        limit, judgments = int(campaign.hits_per_annotator or 0), count_planned_judgments(campaign)
+        limit, judgments = most_tasks_of_one_person_or_none(campaign), count_planned_judgments(campaign)
         if not limit or not judgments:
             return None
         judgments_per_person = limit * average_judgments_per_task(campaign, *counts_of_items_and_checks(campaign))
@@ -71,8 +71,8 @@ class CampaignTotals:
         hours: Hours of work.
         money: Pay of all tasks, in the campaign's currency.
         people: People to recruit.
-        different_people: Fewest people who can give an item all its judgments, as no one judges it twice; None if
-            people may judge it again.
+        different_people: Fewest people who can give an item or system all its judgments, as no one judges an item or
+            segment twice; None if people may judge it again.
 
     """
 
@@ -100,7 +100,7 @@ class CampaignTotals:
             tasks * minutes / 60 if tasks and minutes else None,
             tasks * pay if tasks and pay else None,
             PeopleNeeded.people_needed_or_none(campaign),
-            None if campaign.repeat_items or campaign.segment_count else campaign.judgments_per_item,
+            fewest_different_people_or_none(campaign),
         )
 
 
@@ -223,9 +223,30 @@ def count_people_enough_without_repeats(judgment_count: int, judgments_per_perso
     return round_up_quotient(max(0, judgment_count - per_item), judgments_per_person) + per_item
 
 
+def fewest_different_people_or_none(campaign: Campaign) -> int | None:
+    """Return how many people an item or system needs for its judgments at least; None if people may judge it again.
+
+    A person judges an item once, and a system at most once for each segment.
+    """
+    if campaign.repeat_items:
+        return None
+    return ceil(campaign.judgments_per_item / (campaign.segment_count or 1))
+
+
+def most_tasks_of_one_person_or_none(campaign: Campaign) -> int | None:
+    """Return the limit of tasks per person, or the number of segments if it is smaller and people judge each once.
+
+    None without a limit of tasks per person.
+    """
+    limit = campaign.hits_per_annotator
+    if limit and campaign.segment_count and not campaign.repeat_items:
+        return min(int(limit), campaign.segment_count)
+    return int(limit) if limit else None
+
+
 def minutes_of_one_person_or_none(campaign: Campaign) -> int | None:
     """Return the whole minutes that one person works; None if the settings do not say it."""
-    minutes, limit = campaign.minutes_per_hit, campaign.hits_per_annotator
+    minutes, limit = campaign.minutes_per_hit, most_tasks_of_one_person_or_none(campaign)
     if campaign.recruiting_minutes:
         return campaign.recruiting_minutes
     return max(1, ceil(minutes * limit)) if minutes and limit else None

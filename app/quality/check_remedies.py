@@ -7,7 +7,6 @@ from typing import Any, Literal
 from app.designs.campaign import Campaign
 from app.errors import pluralize
 from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show_checks_or_empty
-from app.quality.fitting_rules import sentence_on_check_rule_that_stays
 from app.quality.rule_reach import (
     CHECK_KINDS,
     MAX_CHECKS_PERCENT,
@@ -51,7 +50,7 @@ class UnfitCheckRule:
         kind: The kind of checks, which is the name of the rule.
         problem: Why the rule flags no one, as a sentence.
         missing_count: Number of checks to add at least; 0 if there are enough.
-        remedies: Changes of settings that let the rule flag someone.
+        remedies: Changes of settings that let the rule flag someone, or at least show its checks.
         pooled_sentence: That failures still count among other signs; empty if they do not.
 
     """
@@ -107,64 +106,75 @@ class RemedyPlanner:
 
     def problem(self, kind: str) -> str:
         """Return why the rule flags no one, as a sentence."""
+        title = active_rule_choices_by_name(self.campaign)[kind].rule.title
         if not self.campaign.checks_percent:
-            title = active_rule_choices_by_name(self.campaign)[kind].rule.title
             checks = pluralize(self.check_counts[kind], f"{kind} item")
             return f"No task shows your {checks}, so “{title}” flags no one."
-        workload = largest_workload_of_one_annotator(self.campaign, self.item_count, self.check_counts)
-        return sentence_on_check_rule_that_stays(self.campaign, workload, kind)
+        met = self.text_on_checks_met_by_one_person(self.campaign, kind)
+        return f"“{title}” flags no one: {met}{self.text_on_need(self.campaign, kind)}."
 
     def remedies(self, kind: str) -> Iterator[CheckRemedy]:
         """Yield a share of tasks with which the rule can flag someone; otherwise one that needs fewer failures."""
-        percent = self.percent_to_show(kind)
+        percent = self.percent_to_show(self.campaign, kind)
         shown = replace(self.campaign, checks_percent=percent)
         if not self.campaign.checks_percent or (percent > self.campaign.checks_percent and self.can_flag(shown, kind)):
+            met = self.text_on_checks_met_by_one_person(shown, kind)
             yield CheckRemedy(
                 "show",
                 f"Show checks in {percent:g} % of tasks",
-                f"{self.sentence_start_on_checks_met(shown, kind)}{self.text_on_need(shown, kind)}.",
+                f"Then {met}{self.text_on_need(shown, kind)}.",
                 {"checks_percent": percent},
             )
         if not self.can_flag(shown, kind):
-            yield from self.strict_remedy(shown, kind)
+            yield from self.strict_remedy(kind)
 
-    def strict_remedy(self, shown: Campaign, kind: str) -> Iterator[CheckRemedy]:
-        """Yield the mildest stricter rule that can flag someone, if there is one."""
-        careful_percent = self.careful_percent(kind)
-        for stricter_percent in STRICTER_CAREFUL_PERCENTS:
-            if stricter_percent >= careful_percent:
-                continue
-            lines = custom_rules_with_threshold(self.campaign.quality_rules, kind, stricter_percent)
-            changed = replace(shown, quality_rules=lines)
+    def strict_remedy(self, kind: str) -> Iterator[CheckRemedy]:
+        """Yield the first stricter rule that can flag someone, if there is one."""
+        for careful_percent, changed in self.stricter_campaigns(kind):
             if self.can_flag(changed, kind):
-                failures = self.failures_needed(changed, kind)
-                shown_too = "" if self.campaign.checks_percent else f", shown in {shown.checks_percent:g} % of tasks"
+                percent, failures = changed.checks_percent, self.failures_needed(changed, kind)
+                shown_too = "" if percent == self.campaign.checks_percent else f", shown in {percent:g} % of tasks"
                 yield CheckRemedy(
                     "strict",
                     f"Flag people who fail {failures} {kind} items{shown_too}",
-                    f"A careful person may then fail {stricter_percent} % of them instead of {careful_percent:g} %, so "
-                    "keep only those whose answer is beyond doubt.",
-                    {"quality_rules": lines, "checks_percent": shown.checks_percent},
+                    f"A careful person may then fail {careful_percent} % of them instead of "
+                    f"{self.careful_percent(kind):g} %, so keep only those whose answer is beyond doubt.",
+                    {"quality_rules": changed.quality_rules, "checks_percent": percent},
                 )
                 return
+
+    def stricter_campaigns(self, kind: str) -> Iterator[tuple[int, Campaign]]:
+        """Yield the campaign with stricter rules and the failures of a careful person, in percent.
+
+        The present share of tasks with a check comes first, then larger ones; with each of them the mildest rule.
+        """
+        lines, careful_percent = self.campaign.quality_rules, self.careful_percent(kind)
+        stricter = [
+            (percent, replace(self.campaign, quality_rules=custom_rules_with_threshold(lines, kind, percent)))
+            for percent in STRICTER_CAREFUL_PERCENTS
+            if percent < careful_percent
+        ]
+        yield from stricter
+        for percent, campaign in stricter:
+            yield percent, replace(campaign, checks_percent=self.percent_to_show(campaign, kind))
 
     def careful_percent(self, kind: str) -> float:
         """Return the share of checks that a careful person may fail, in percent."""
         return float(active_rule_choices_by_name(self.campaign)[kind].rule.model_dump()["careful_percent"])
 
-    def percent_to_show(self, kind: str) -> float:
+    def percent_to_show(self, campaign: Campaign, kind: str) -> float:
         """Return the share of tasks with which one person meets enough checks on average, or the largest possible one.
 
         The present share stays if more would not help.
         """
-        present = self.campaign.checks_percent
+        present = campaign.checks_percent
         if not present:
-            proposal = propose_checks_percent_or_none(self.campaign, self.item_count, self.check_counts)
+            proposal = propose_checks_percent_or_none(campaign, self.item_count, self.check_counts)
             return float(proposal.percent if proposal else MAX_CHECKS_PERCENT)
-        needed = self.failures_needed(self.campaign, kind)
+        needed = self.failures_needed(campaign, kind)
         for percent in range(PERCENT_STEP, MAX_CHECKS_PERCENT + 1, PERCENT_STEP):
             if percent > present and (self.expected_count(percent, kind) >= needed or percent == MAX_CHECKS_PERCENT):
-                is_enough = self.can_flag(replace(self.campaign, checks_percent=float(percent)), kind)
+                is_enough = self.can_flag(replace(campaign, checks_percent=float(percent)), kind)
                 return float(percent) if is_enough else present
         return present
 
@@ -175,13 +185,17 @@ class RemedyPlanner:
         expected = expected_check_count_or_none(workload, kind)
         return float("inf") if expected is None else expected
 
-    def sentence_start_on_checks_met(self, campaign: Campaign, kind: str) -> str:
-        """Return how many of the checks one person meets, such as "A person then meets about 2.4 of 3 gold items"."""
+    def text_on_checks_met_by_one_person(self, campaign: Campaign, kind: str) -> str:
+        """Return how many of the checks one person meets, such as "one person meets about 2.4 of 3 gold items"."""
         workload = largest_workload_of_one_annotator(campaign, self.item_count, self.check_counts)
-        total = pluralize(self.check_counts[kind], f"{kind} item")
+        noun = f"{kind} item" if number_of_checks_per_hit(campaign) == 1 else f"{kind} set"
+        total = self.check_counts[kind] // number_of_checks_per_hit(campaign)
+        if not total:
+            return f"there is no complete {noun}"
         if workload.max_hits is None:
-            return f"A person can then meet all {total}"
-        return f"A person then meets {number_of_checks_one_person_meets_text(workload, kind)} of {total}"
+            return "one person can meet " + (f"the only {noun}" if total == 1 else f"all {pluralize(total, noun)}")
+        met = number_of_checks_one_person_meets_text(workload, kind)
+        return f"one person meets {met} of {pluralize(total, noun)}"
 
     def text_on_need(self, campaign: Campaign, kind: str) -> str:
         """Return that this is not enough for the rule, as the end of a sentence; empty if it is."""

@@ -4,16 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.designs.campaign import Campaign
-from app.errors import pluralize
+from app.quality.checks import reason_hits_cannot_show_checks_or_empty
 from app.quality.rule_reach import (
     CHECK_KINDS,
-    AnnotatorWorkload,
     RuleReach,
     largest_workload_of_one_annotator,
-    number_of_checks_one_person_meets_text,
     reach_of_active_rules_by_name,
 )
-from app.quality.settings import active_rule_choices_by_name, rule_threshold_and_value_of_line
+from app.quality.settings import rule_threshold_and_value_of_line
 
 PROPOSED_FALSE_ALARMS = (5.0, 10.0, 20.0)  # per 1,000 careful people, tried if no rule can find anyone otherwise
 
@@ -40,14 +38,12 @@ class RulesProposal:
 
 @dataclass(frozen=True)
 class UnfitRules:
-    """Active rules that can flag no one because one person does too little.
+    """Active rules that can flag no one because one person does too little, except rules about checks that it has.
 
     Attributes:
         titles: Titles of these rules.
         max_hits: Most HITs of one person; None if unlimited.
         proposal: Settings that fit; None if they change nothing, or if no rule can flag anyone with so little work.
-        sentences_on_check_rules: For each of these rules about gold or attention items, if the campaign has some: that
-            it stays on, and what would let it flag someone.
         is_any_rule_useful: Whether another active rule can flag someone.
 
     """
@@ -55,7 +51,6 @@ class UnfitRules:
     titles: Sequence[str]
     max_hits: int | None
     proposal: RulesProposal | None
-    sentences_on_check_rules: Sequence[str]
     is_any_rule_useful: bool
 
     @classmethod
@@ -72,18 +67,17 @@ class UnfitRules:
         """
         workload = largest_workload_of_one_annotator(campaign, item_count, check_counts)
         reaches = reach_of_active_rules_by_name(campaign, workload)
-        unfit = {name: reach for name, reach in reaches.items() if reach.needs_more_work}
+        unfit = {
+            name: reach
+            for name, reach in reaches.items()
+            if reach.needs_more_work and not has_check_rule_own_notice(campaign, name, check_counts)
+        }
         if not unfit:
             return None
         return cls(
             [reach.title for reach in unfit.values()],
             workload.max_hits,
             propose_fitting_rules_or_none(campaign, item_count, check_counts),
-            [
-                sentence_on_check_rule_that_stays(campaign, workload, name)
-                for name in unfit
-                if name in CHECK_KINDS and check_counts.get(name)
-            ],
             bool(reaches_of_useful_rules(reaches)),
         )
 
@@ -124,15 +118,10 @@ def reaches_of_useful_rules(reaches: Mapping[str, RuleReach]) -> list[RuleReach]
     return [reach for reach in reaches.values() if reach.suits_campaign and not reach.never_reason]
 
 
-def sentence_on_check_rule_that_stays(campaign: Campaign, workload: AnnotatorWorkload, kind: str) -> str:
-    """Return that the rule about checks of a kind stays on, and how many failures would let it flag someone."""
-    rule = active_rule_choices_by_name(campaign)[kind].rule
-    need = rule.least_work_requirement(campaign.design.value_kind, campaign.false_alarms / 1000)
-    met = number_of_checks_one_person_meets_text(workload, kind)
-    return (
-        f"“{rule.title}” stays on: one person would have to fail {pluralize(need.count, f'{kind} item')}, and meets"
-        f" {met}."
-    )
+def has_check_rule_own_notice(campaign: Campaign, rule_name: str, check_counts: Mapping[str, int]) -> bool:
+    """Return whether `unfit_check_rules` is about this rule: one about checks that the campaign has and can show."""
+    is_about_present_checks = rule_name in CHECK_KINDS and check_counts.get(rule_name, 0) > 0
+    return is_about_present_checks and not reason_hits_cannot_show_checks_or_empty(campaign)
 
 
 def custom_rules_with_rules_off(lines: Sequence[str], rule_names: Sequence[str]) -> list[str]:

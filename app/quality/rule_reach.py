@@ -1,6 +1,6 @@
 """Reach of rules: whether a campaign's rules can find anyone, given the work that one person may do in it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import NamedTuple
@@ -87,10 +87,9 @@ class ReachSummary:
     expected_checks: str
     may_one_person_meet_all_checks: bool
 
-    @property
-    def rules_that_cannot_find_anyone(self) -> list[RuleReach]:
-        """Rules that find no one because one person does too little."""
-        return [reach for reach in self.by_rule.values() if reach.needs_more_work]
+    def unfit_rules_except(self, rule_names: Collection[str]) -> list[RuleReach]:
+        """Return the rules that find no one because one person does too little, without those of these names."""
+        return [reach for name, reach in self.by_rule.items() if reach.needs_more_work and name not in rule_names]
 
 
 async def load_rule_reach_by_name(
@@ -281,7 +280,9 @@ def largest_workload_of_one_annotator(
     """
     limits = [campaign.hits_per_annotator]
     judgments_per_hit = campaign.items_per_hit - len(campaign.design.always_shown)
-    if not campaign.repeat_items and item_count is not None and not campaign.segment_count:
+    if not campaign.repeat_items and campaign.segment_count:
+        limits.append(campaign.segment_count)
+    elif not campaign.repeat_items and item_count is not None:
         limits.append(ceil(item_count / judgments_per_hit))
     max_hits = min((int(limit) for limit in limits if limit is not None), default=None)
     max_checks = (

@@ -8,7 +8,12 @@ from typing import Self
 from app.annotation.platforms.service import Balance, HourlyRecommendation, StudyCost
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.summaries import CampaignWithProgress
-from app.campaigns.totals import PeopleNeeded, count_tasks_of_judgments, minutes_of_one_person_or_none
+from app.campaigns.totals import (
+    PeopleNeeded,
+    count_tasks_of_judgments,
+    minutes_of_one_person_or_none,
+    most_tasks_of_one_person_or_none,
+)
 from app.errors import Conflict, join_names
 from app.payments.money import money_text
 
@@ -50,7 +55,8 @@ class StudyPlan:
     @classmethod
     def from_campaign(cls, campaign: CampaignWithProgress) -> Self:
         """Return the study of a campaign. Raises `Conflict` (`study_settings_missing`)."""
-        pay, minutes, tasks_per_person = campaign.pay_per_hit, campaign.minutes_per_hit, campaign.hits_per_annotator
+        pay, minutes = campaign.pay_per_hit, campaign.minutes_per_hit
+        tasks_per_person = most_tasks_of_one_person_or_none(campaign)
         if not pay or not minutes or not tasks_per_person:
             missing = [title for name, title in SETTING_TITLES.items() if not getattr(campaign, name)]
             raise Conflict(
@@ -79,7 +85,7 @@ class StudyPlan:
 def count_people_for_missing_judgments(campaign: CampaignWithProgress) -> int:
     """Return how many more people give the campaign the judgments that it still wants."""
     missing = max(0, campaign.judgments_wanted - campaign.judgments_taken)
-    return math.ceil(count_tasks_of_judgments(campaign, missing) / (campaign.hits_per_annotator or 1))
+    return math.ceil(count_tasks_of_judgments(campaign, missing) / (most_tasks_of_one_person_or_none(campaign) or 1))
 
 
 def iterate_study_warnings(plan: StudyPlan, base_url: str, recommended: HourlyRecommendation | None) -> Iterator[str]:

@@ -7,7 +7,11 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.known_answers import COMMON_TRUE_VALUE_COLUMNS
-from app.campaigns.totals import count_planned_tasks
+from app.campaigns.totals import (
+    count_planned_tasks,
+    fewest_different_people_or_none,
+    most_tasks_of_one_person_or_none,
+)
 from app.database.tables import campaigns, items
 from app.designs.campaign import Campaign
 from app.errors import NotFound, pluralize
@@ -92,7 +96,7 @@ async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Campai
 def fewest_annotators_for_rehearsal_and_reason(campaign: CountedCampaign) -> tuple[int, str]:
     """Return how many annotators a campaign needs, and why, as a sentence; 1 if any will do."""
     judgments_per_item, hits_needed = campaign.judgments_per_item, count_planned_tasks(campaign)
-    limit = campaign.hits_per_annotator
+    limit = most_tasks_of_one_person_or_none(campaign)
     minimums_with_reasons = [(1, "")]
     if limit:
         minimums_with_reasons.append(
@@ -101,13 +105,14 @@ def fewest_annotators_for_rehearsal_and_reason(campaign: CountedCampaign) -> tup
                 f"the campaign asks for {pluralize(hits_needed, 'task')}, and each annotator may answer {limit:,}",
             )
         )
-    if not campaign.segment_count and not campaign.repeat_items:
-        minimums_with_reasons.append(
-            (
-                judgments_per_item,
-                f"each item needs {pluralize(judgments_per_item, 'judgment')} by different people",
-            )
+    if different_people := fewest_different_people_or_none(campaign):
+        judgments = pluralize(judgments_per_item, "judgment")
+        reason = (
+            f"each system needs {judgments}, and no one judges a segment twice"
+            if campaign.segment_count
+            else f"each item needs {judgments} by different people"
         )
+        minimums_with_reasons.append((different_people, reason))
     elif not campaign.segment_count and campaign.goal != NO_GOAL:
         minimums_with_reasons.append(
             (judgments_per_item, "a second judgment by the same annotator hardly helps its goal")

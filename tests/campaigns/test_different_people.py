@@ -5,7 +5,8 @@ import pytest
 from app.campaigns import step_input
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
-from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
+from app.simulation.rehearsal_offer import load_rehearsal_offer_or_none_for_rehearsal
 from tests.annotation.hits.campaigns import (
     create_annotator,
     fetch_rows,
@@ -13,6 +14,7 @@ from tests.annotation.hits.campaigns import (
     find_or_lease_next_hit,
     submit_scores,
 )
+from tests.annotation.hits.systems import outputs_table
 from tests.campaigns.drafts import VERBS, apply_action, create_draft, import_items
 from tests.quality.test_reach import page_of
 
@@ -69,3 +71,44 @@ async def test_a_campaign_that_shows_items_again_names_no_fewest_people(engine, 
     draft = await create_draft(engine, judgments_per_item=7, repeat_items=True)
     await import_items(engine, draft, VERBS)
     assert "different people" not in await page_of(researcher, draft, "launch/confirm")
+
+
+async def test_the_launch_says_how_many_people_a_campaign_with_few_segments_needs(engine, researcher):
+    draft = await create_draft(engine, judgments_per_item=10, items_per_hit=2, repeat_items=False)
+    await import_items(engine, draft, outputs_table(segments=4))
+    launch = await page_of(researcher, draft, "launch/confirm")
+    assert "You need at least 3 different people: each system gets 10 judgments, and no one judges a segment" in launch
+    assert "People3 or more" in launch
+
+
+async def test_people_who_judge_each_segment_once_do_no_more_tasks_than_there_are_segments(engine, researcher):
+    limited = {"judgments_per_item": 10, "items_per_hit": 2, "hits_per_annotator": 5, "repeat_items": False}
+    draft = await create_draft(engine, **limited)
+    await import_items(engine, draft, outputs_table(segments=4))
+    launch = await page_of(researcher, draft, "launch/confirm")
+    assert "Each person does 4 tasks." in launch  # 4 systems, 10 judgments each: 20 tasks
+    assert "People5" in launch
+
+
+async def test_segments_that_are_shown_again_name_no_fewest_people(engine, researcher):
+    draft = await create_draft(engine, judgments_per_item=10, items_per_hit=2, repeat_items=True)
+    await import_items(engine, draft, outputs_table(segments=4))
+    assert "different people" not in await page_of(researcher, draft, "launch/confirm")
+
+
+async def test_a_rehearsal_with_few_segments_takes_as_many_annotators_as_the_launch_asks_for(engine):
+    draft = await create_draft(engine, judgments_per_item=10, items_per_hit=2, repeat_items=False)
+    await import_items(engine, draft, outputs_table(segments=4))
+    async with engine.begin() as connection:
+        campaign = await load_campaign_for_page_or_refuse(connection, draft.slug)
+        offer = await load_rehearsal_offer_or_none_for_rehearsal(connection, campaign)
+    assert offer is not None
+    assert offer.min_annotators == 3
+    assert "each system needs 10 judgments, and no one judges a segment twice" in offer.reason_for_minimum
+
+
+async def test_rules_for_annotators_expect_no_more_tasks_than_there_are_segments(engine, researcher):
+    draft = await create_draft(engine, judgments_per_item=10, items_per_hit=2, repeat_items=False)
+    await import_items(engine, draft, outputs_table(segments=4))
+    launch = await page_of(researcher, draft, "launch/confirm")
+    assert "With 4 tasks per person this rule cannot find anyone: it needs 12 tasks." in launch

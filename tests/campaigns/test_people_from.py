@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.campaigns.drafts import VERBS, create_draft, import_items
+from tests.campaigns.drafts import VERBS, apply_action, create_draft, import_items
 from tests.quality.test_reach import page_of, words
 
 
@@ -55,3 +55,13 @@ async def test_the_launch_speaks_of_prolific_only_to_those_who_recruit_there(eng
         await import_items(engine, campaign, VERBS)
         page = await page_of(researcher, campaign, "launch/confirm")
         assert ("There is no completion code, so people have no button to return to Prolific." in page) == is_named
+
+
+async def test_after_the_launch_the_question_still_has_the_next_steps_of_each_way(engine, researcher):
+    campaign = await create_draft(engine, people_from="prolific")
+    await import_items(engine, campaign, VERBS)
+    await apply_action(engine, campaign)
+    page = words(await visit_step(researcher, campaign))
+    assert "into your study on Prolific, and the completion code of the study into the field below." in page
+    assert "Anyone with the link can take part. Share shows it." in page
+    assert "Once you launch" not in page

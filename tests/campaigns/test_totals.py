@@ -10,6 +10,7 @@ from app.record.campaign import load_campaign_for_page_or_refuse
 from app.recruiting.study_plan import StudyPlan
 from app.simulation.rehearsal_offer import load_rehearsal_offer_or_none_for_rehearsal
 from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
+from tests.annotation.hits.systems import outputs_table
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 
@@ -192,6 +193,15 @@ async def test_a_study_has_as_many_places(engine):
     async with engine.connect() as connection:
         plan = StudyPlan.from_campaign(await load_campaign_with_progress_or_refuse(connection, campaign.slug))
     assert (plan.places, plan.reward, plan.minutes) == (67, 100, 6)
+
+
+async def test_a_study_about_few_segments_pays_for_one_task_of_each(engine):
+    campaign = await study(
+        engine, outputs_table(segments=4), items_per_hit=2, hits_per_annotator=5, checks_percent=None
+    )
+    async with engine.connect() as connection:
+        plan = StudyPlan.from_campaign(await load_campaign_with_progress_or_refuse(connection, campaign.slug))
+    assert (plan.places, plan.reward, plan.minutes) == (5, 200, 12)
 
 
 async def test_the_launch_command_tells_it_too(engine):

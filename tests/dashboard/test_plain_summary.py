@@ -10,6 +10,7 @@ from tests.annotation.hits.campaigns import (
     find_or_lease_next_hit,
     submit_scores,
 )
+from tests.campaigns.drafts import apply_action
 
 pytestmark = pytest.mark.usefixtures("app")
 
@@ -55,3 +56,17 @@ async def test_with_a_goal_the_summary_says_whether_it_is_reached(engine, resear
     campaign = await create_running_campaign(engine, items=10, judgments_per_item=40, goal="best", best_items=3)
     await answer_tasks(engine, campaign, 3, tasks=2)
     assert (await summary_of(researcher, campaign)).endswith("The goal is not reached yet.")
+
+
+async def test_few_judgments_of_many_items_are_not_said_to_be_none(engine, researcher):
+    campaign = await create_running_campaign(engine, items=120, judgments_per_item=10)
+    await answer_tasks(engine, campaign, 1, tasks=1)
+    begin = "1 person has given 5 judgments: on average less than 0.1 of the 10 that each item should get."
+    assert (await summary_of(researcher, campaign)).startswith(begin)
+
+
+async def test_a_finished_campaign_is_not_told_to_stop_or_to_wait(engine, researcher):
+    campaign = await create_running_campaign(engine, items=10, judgments_per_item=40, goal="best", best_items=3)
+    await answer_tasks(engine, campaign, 3, tasks=2)
+    await apply_action(engine, campaign, "finish")
+    assert (await summary_of(researcher, campaign)).endswith("The goal was not reached.")

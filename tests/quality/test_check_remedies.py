@@ -1,7 +1,6 @@
 """Gold items that can flag no one: what helps is offered where the rules are chosen, and before the launch."""
 
 import re
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ def remedies_of(gold=3, **settings):
 def test_three_gold_items_need_two_more_or_a_rule_that_three_failures_satisfy():
     unfit, remedies = remedies_of(checks_percent=50)
     assert unfit.problem == (
-        "“Fails gold items” stays on: one person would have to fail 5 gold items, and meets at most 3."
+        "“Fails gold items” flags no one: one person can meet all 3 gold items; the rule needs 5 failures."
     )
     assert unfit.missing_count == 2
     assert remedies.keys() == {"strict"}
@@ -30,14 +29,47 @@ def test_three_gold_items_need_two_more_or_a_rule_that_three_failures_satisfy():
     assert remedies["strict"].settings == {"quality_rules": ["gold.careful_percent: 5"], "checks_percent": 50}
 
 
-def test_each_remedy_lets_the_rule_flag_someone():
-    for gold, settings in [(3, {}), (4, {"checks_percent": 50}), (6, {"checks_percent": 5, "hits_per_annotator": 8})]:
-        campaign = unsaved(**{"items_per_hit": 5} | settings)
-        [unfit] = unfit_check_rules(campaign, 60, {"gold": gold})
-        changed: dict[str, Any] = {}
-        for remedy in unfit.remedies:
-            changed |= remedy.settings
-        assert unfit_check_rules(unsaved(**{"items_per_hit": 5} | settings | changed), 60, {"gold": gold}) == []
+@pytest.mark.parametrize(
+    ("gold", "settings"),
+    [
+        (1, {}),
+        (3, {}),
+        (4, {"checks_percent": 50}),
+        (6, {}),
+        (6, {"checks_percent": 5, "hits_per_annotator": 10}),
+        (10, {"hits_per_annotator": 4}),
+        (10, {"checks_percent": 5, "hits_per_annotator": 4}),
+    ],
+)
+def test_a_stricter_rule_can_flag_someone_and_showing_checks_is_enough_unless_it_names_a_need(gold, settings):
+    remedies = remedies_of(gold, **settings)[1]
+    assert remedies
+    for name, remedy in remedies.items():
+        campaign = unsaved(**{"items_per_hit": 5} | settings | dict(remedy.settings))
+        is_enough = name == "strict" or "needs" not in remedy.consequence
+        assert (unfit_check_rules(campaign, 60, {"gold": gold}) == []) == is_enough
+
+
+def test_a_stricter_rule_that_also_needs_a_larger_share_of_tasks_is_offered():
+    for share in (None, 5):
+        strict = remedies_of(10, checks_percent=share, hits_per_annotator=4)[1]["strict"]
+        assert strict.title == "Flag people who fail 4 gold items, shown in 50 % of tasks"
+        assert strict.settings == {"quality_rules": ["gold.careful_percent: 10"], "checks_percent": 50}
+
+
+def test_a_stricter_rule_keeps_the_share_of_tasks_if_it_can_flag_someone_with_it():
+    strict = remedies_of(4, checks_percent=30)[1]["strict"]
+    assert (strict.title, strict.settings["checks_percent"]) == ("Flag people who fail 4 gold items", 30)
+
+
+def test_a_single_gold_item_is_named_as_one():
+    consequence = remedies_of(1)[1]["show"].consequence
+    assert consequence == "Then one person can meet the only gold item; the rule needs 5 failures."
+
+
+def test_gold_pairs_are_counted_as_pairs():
+    unfit, _ = remedies_of(6, design="pairwise", items_per_hit=2, checks_percent=50)
+    assert unfit.problem.endswith("one person can meet all 3 gold sets; the rule needs 5 failures.")
 
 
 def test_a_rule_stays_as_mild_as_the_number_of_gold_items_allows():
@@ -50,7 +82,7 @@ def test_a_larger_share_of_tasks_is_offered_if_it_is_enough():
     assert unfit.missing_count == 0
     assert remedies.keys() == {"show"}
     assert remedies["show"].title == "Show checks in 50 % of tasks"
-    assert re.fullmatch(r"A person then meets about 4\.\d of 6 gold items\.", remedies["show"].consequence)
+    assert re.fullmatch(r"Then one person meets about 4\.\d of 6 gold items\.", remedies["show"].consequence)
 
 
 def test_gold_items_that_no_task_shows_are_offered_to_be_shown():
@@ -80,16 +112,17 @@ async def test_quality_and_the_launch_offer_presses_that_mend_it(engine, researc
     campaign = await with_gold(engine, THREE_GOLD, hits_per_annotator=None, checks_percent=50)
     for part in ("settings/quality", "launch/confirm"):
         page = await page_of(researcher, campaign, part)
-        assert "one person would have to fail 5 gold items, and meets at most 3" in page
+        assert "one person can meet all 3 gold items; the rule needs 5 failures." in page
         assert "Add 2 more gold items" in page
         assert "Flag people who fail 3 gold items" in page
     address = f"/admin/campaigns/{campaign.slug}"
     reply = await researcher.post(f"{address}/check-remedy", data={"kind": "gold", "remedy": "strict"})
-    assert reply.headers["location"] == f"{address}/launch/confirm?done=check-remedy"
+    assert reply.headers["location"] == f"{address}/launch/confirm?done=remedy-strict"
     assert await fetch_rows(engine, "SELECT quality_settings -> 'quality_rules' FROM campaigns") == [
         (["gold.careful_percent: 5"],)
     ]
-    page = await page_of(researcher, campaign, "launch/confirm")
+    page = await page_of(researcher, campaign, "launch/confirm?done=remedy-strict")
+    assert "Saved. The rule about these items can now flag someone." in page
     assert "Flag people who fail" not in page
     assert "Add 2 more gold items" not in page
 
@@ -99,7 +132,7 @@ async def test_a_press_in_the_quality_step_saves_the_step_too(engine, researcher
     address = f"/admin/campaigns/{campaign.slug}/settings/quality"
     fields = {"quality_preset": "strict", "go": "remedy-gold-strict"}
     reply = await researcher.post(address, data=fields)
-    assert reply.headers["location"] == f"{address}?done=check-remedy"
+    assert reply.headers["location"] == f"{address}?done=remedy-strict"
     [(preset, lines, percent)] = await fetch_rows(
         engine,
         "SELECT quality_settings ->> 'quality_preset', quality_settings -> 'quality_rules', checks_percent "
@@ -117,9 +150,29 @@ async def test_after_the_launch_a_rule_can_still_be_made_stricter_but_no_gold_ad
     assert "Add 2 more gold items" not in page
 
 
-async def test_a_remedy_that_no_longer_helps_changes_nothing(engine, researcher):
+async def test_checks_that_are_shown_but_too_few_are_not_said_to_let_the_rule_flag_someone(engine, researcher):
+    campaign = await with_gold(engine, THREE_GOLD, hits_per_annotator=None, checks_percent=None)
+    address = f"/admin/campaigns/{campaign.slug}"
+    reply = await researcher.post(f"{address}/check-remedy", data={"kind": "gold", "remedy": "show"})
+    page = await page_of(researcher, campaign, reply.headers["location"].removeprefix(f"{address}/"))
+    assert "Saved. Tasks now show your checks." in page
+    assert "can now flag someone" not in page
+    assert "one person can meet all 3 gold items; the rule needs 5 failures." in page
+
+
+async def test_a_remedy_that_no_longer_helps_changes_nothing_and_claims_nothing(engine, researcher):
     campaign = await with_gold(engine, THREE_GOLD, hits_per_annotator=None, checks_percent=50)
+    address = f"/admin/campaigns/{campaign.slug}"
     for fields in ({"kind": "gold", "remedy": "show"}, {"kind": "bronze", "remedy": "strict"}, {}):
-        reply = await researcher.post(f"/admin/campaigns/{campaign.slug}/check-remedy", data=fields)
-        assert reply.status_code == 303
+        reply = await researcher.post(f"{address}/check-remedy", data=fields)
+        assert reply.headers["location"] == f"{address}/launch/confirm"
+    reply = await researcher.post(f"{address}/settings/quality", data={"go": "remedy-gold-show"})
+    assert reply.headers["location"] == f"{address}/settings/quality?done=saved"
     assert await fetch_rows(engine, "SELECT quality_settings -> 'quality_rules' FROM campaigns") == [([],)]
+
+
+async def test_the_launch_names_a_rule_with_remedies_in_one_notice(engine, researcher):
+    campaign = await with_gold(engine, THREE_GOLD, hits_per_annotator=None, checks_percent=50)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/launch/confirm")).text
+    assert "flags no one: one person can meet all 3 gold items" in page
+    assert "for annotators cannot flag anyone in this campaign" not in page

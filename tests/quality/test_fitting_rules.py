@@ -4,6 +4,7 @@ import asyncio
 
 from app.campaigns.rule_fitting import turn_off_quality_rules_that_can_flag_no_one
 from app.campaigns.settings_edits import store_changed_settings_or_refuse
+from app.quality.check_remedies import unfit_check_rules
 from app.quality.fitting_rules import UnfitRules, propose_fitting_rules_or_none
 from tests.annotation.hits.campaigns import fetch_rows, requests_are_waiting_sql, wait_until
 from tests.quality.test_reach import page_of, with_gold
@@ -28,22 +29,20 @@ def test_rules_that_can_flag_no_one_are_turned_off_and_thresholds_and_other_rule
     assert "“Signs of carelessness” can: after " in " ".join(proposal.useful_rules)
 
 
-def test_rules_about_gold_stay_while_the_campaign_has_gold_and_the_reason_says_what_lets_them_flag_someone():
+def test_rules_about_gold_stay_while_the_campaign_has_gold_and_have_a_notice_of_their_own():
     few_tasks = unsaved(hits_per_annotator=4, items_per_hit=5, checks_percent=50)
     unfit = UnfitRules.unfit_rules_or_none(few_tasks, 60, {"gold": 3})
     assert unfit
     assert unfit.proposal
     assert "gold: nothing" not in unfit.proposal.quality_rules
-    assert unfit.sentences_on_check_rules == [
-        "“Fails gold items” stays on: one person would have to fail 5 gold items, and meets about 1.9."
-    ]
+    assert "Fails gold items" not in unfit.titles
+    [check_rule] = unfit_check_rules(few_tasks, 60, {"gold": 3})
+    assert check_rule.kind == "gold"
 
 
 def test_with_gold_that_no_one_meets_often_enough_and_all_else_fitting_nothing_is_proposed():
     campaign = unsaved(hits_per_annotator=100, items_per_hit=5, checks_percent=50)
-    unfit = UnfitRules.unfit_rules_or_none(campaign, 600, {"gold": 3})
-    assert unfit
-    assert (list(unfit.titles), unfit.proposal) == (["Fails gold items"], None)
+    assert UnfitRules.unfit_rules_or_none(campaign, 600, {"gold": 3}) is None
 
 
 def test_false_alarms_rise_as_little_as_a_rule_needs_to_flag_anyone():
@@ -68,9 +67,12 @@ async def test_how_much_and_quality_name_such_rules_and_one_press_sets_what_fits
     campaign = await with_gold(engine, hits_per_annotator=2)
     for step in ("how-much", "quality"):
         page = await page_of(researcher, campaign, f"settings/{step}")
-        assert "rules for annotators cannot flag anyone with 2 tasks per person." in page
-        assert "Turn off the 5 other rules that cannot flag anyone" in page
-        assert "“Fails gold items” stays on: one person would have to fail 5 gold items, and meets about 0.3." in page
+        assert "5 rules for annotators cannot flag anyone with 2 tasks per person." in page
+        assert "Turn off the 5 rules that cannot flag anyone" in page
+        assert (
+            "“Fails gold items” flags no one: one person meets about 0.3 of 6 gold items; the rule needs 5 failures."
+            in page
+        )
     assert "cannot flag anyone in this campaign" in await page_of(researcher, campaign, "launch/confirm")
 
     address = f"/admin/campaigns/{campaign.slug}/settings/how-much"
@@ -85,7 +87,8 @@ async def test_how_much_and_quality_name_such_rules_and_one_press_sets_what_fits
     assert "gold: nothing" not in lines
     for part in ("settings/how-much", "settings/quality"):
         page = await page_of(researcher, campaign, part)
-        assert "1 rule for annotators cannot flag anyone with 3 tasks per person. Which rules Fails gold items." in page
+        assert "for annotators cannot flag anyone with 3 tasks per person" not in page
+        assert "“Fails gold items” flags no one" in page
         assert "Turn off" not in page
         assert "No rule can with so little work" not in page
     assert "Signs of carelessness: After" in await page_of(researcher, campaign, "launch/confirm")

@@ -147,8 +147,8 @@ class LeaseBatch:
         for request in pending:
             await self.set_reply_if_no_lease_is_needed(request)
             if request.outcome is None and (assignment := request.assignment) is not None:
-                # Of one visit: it gets the HIT that the other request gets now. Of two visits of an annotator: the
-                # draw of the second sees the checks of the first, which may be copies of items.
+                # A second request of the same visit waits for the HIT that the first one gets. A second visit of the
+                # same annotator waits, so that its draw sees the checks of the first, which may be copies of items.
                 if assignment.assignment_id in drawing or (
                     assignment.has_checks and assignment.annotator_id in annotators
                 ):

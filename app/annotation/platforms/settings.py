@@ -126,7 +126,7 @@ class CrowdSettings(InputModel):
 
     people_from: PeopleFrom = Field(
         default=Campaign.people_from, title="Where do people come from?", json_schema_extra=EDITABLE,
-        description="Pages then show what this way of recruiting needs. It lets no one in and keeps no one out.",
+        description="This step and the launch page show what this way needs. It lets no one in and keeps no one out.",
     )  # fmt: skip
     minutes_per_hit: Minutes | None = Field(
         default=None, title="Minutes per task", json_schema_extra=EDITABLE,

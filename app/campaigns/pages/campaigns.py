@@ -32,7 +32,7 @@ from app.campaigns.launch import load_sentence_on_own_priors_or_none
 from app.campaigns.open_link import close_open_link_and_keep_platform_links, platform_beside_open_link_or_none
 from app.campaigns.pay import HourlyPay
 from app.campaigns.recordings_check import load_recording_notes
-from app.campaigns.rule_fitting import store_check_remedy
+from app.campaigns.rule_fitting import store_check_remedy_and_return_notice
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.campaigns.setup_rail import build_setup_rail
 from app.campaigns.totals import CampaignTotals
@@ -211,8 +211,9 @@ async def submit_judgments_per_item(values: FormFields, connection: Transaction,
 @router.post(CAMPAIGN_PATH + "/check-remedy")
 async def submit_check_remedy(values: FormFields, connection: Transaction, slug: str) -> Response:
     """Let a rule about gold or attention items flag someone, and show the page that launches the campaign again."""
-    await store_check_remedy(connection, slug, values.get("kind", ""), values.get("remedy", ""))
-    return redirect_to(campaign_page_url(slug, "/launch/confirm", notice="check-remedy"))
+    kind, remedy_name = values.get("kind", ""), values.get("remedy", "")
+    notice = await store_check_remedy_and_return_notice(connection, slug, kind, remedy_name)
+    return redirect_to(campaign_page_url(slug, "/launch/confirm", notice=notice))
 
 
 @router.post(CAMPAIGN_PATH + "/close-open-link")

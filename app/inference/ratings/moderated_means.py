@@ -113,6 +113,33 @@ class ModeratedMeans:
         return float(coverage.mean()), float(np.median((high - low)[has_error] / (own_high - own_low)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemVariances:
+    """How far annotators differ on N items of which at least one has different scores.
+
+    Attributes:
+        squares: (N,) sums of squares SS.
+        freedom: (N,) degrees of freedom of the sums, n - 1, at least 0.
+        prior: (N,) expected variances (1).
+        strength: Degrees of freedom d0 of the expected variances.
+
+    """
+
+    squares: Array
+    freedom: Integers
+    prior: Array
+    strength: float
+
+    @classmethod
+    def variances_of_tally_or_none(cls, tally: Tally, scale: ScoreBounds | None) -> "ItemVariances | None":
+        """Return the variances; None if no two annotators gave an item different scores."""
+        squares, freedom = sums_of_squares_within_items(tally), np.maximum(tally.annotators - 1, 0)
+        if not squares.any():
+            return None
+        prior = prior_item_variances(tally, squares, freedom, scale)
+        return cls(squares, freedom, prior, degrees_of_freedom_of_prior_variance(squares, freedom, prior))
+
+
 def moderated_means_of_tally(tally: Tally, scale: ScoreBounds | None = (0.0, 1.0)) -> ModeratedMeans:
     """Compute (1) to (4) for all items; linear in their number.
 
@@ -121,18 +148,21 @@ def moderated_means_of_tally(tally: Tally, scale: ScoreBounds | None = (0.0, 1.0
         scale: The range of scores; None for no bounds, and then (1) is the pooled variance.
 
     """
-    n = tally.annotators
-    squares, freedom = sums_of_squares_within_items(tally), np.maximum(n - 1, 0)
-    error = np.full(len(n), np.nan)
-    if not squares.any():
-        return ModeratedMeans(tally.mean, error, np.full(len(n), np.nan), scale, 0.0)
-    prior = prior_item_variances(tally, squares, freedom, scale)
-    strength = degrees_of_freedom_of_prior_variance(squares, freedom, prior)
-    all_freedom = strength + freedom
-    judged = n > 0
-    variance = (strength * prior + squares) / all_freedom
+    return moderated_means_with_variances(tally, ItemVariances.variances_of_tally_or_none(tally, scale), scale)
+
+
+def moderated_means_with_variances(
+    tally: Tally, variances: ItemVariances | None, scale: ScoreBounds | None
+) -> ModeratedMeans:
+    """Compute (3) and (4) from the variances of the same judgments; no item has an error without them."""
+    error = np.full(len(tally.annotators), np.nan)
+    if variances is None:
+        return ModeratedMeans(tally.mean, error, error.copy(), scale, 0.0)
+    all_freedom = variances.strength + variances.freedom
+    judged = tally.annotators > 0
+    variance = (variances.strength * variances.prior + variances.squares) / all_freedom
     error[judged] = np.sqrt(variance[judged] * tally.repeats[judged]) / tally.judgments[judged]
-    all_within_freedom = float(freedom.sum())
+    all_within_freedom = float(variances.freedom.sum())
     return ModeratedMeans(
         tally.mean, error, np.minimum(all_freedom, all_within_freedom).astype(np.float64), scale, all_within_freedom
     )

@@ -5,8 +5,8 @@ too high (the winner's curse). A posterior is not affected, however its data wer
 stopping rule principle), as long as its prior is that of the items. So the prior is estimated from all items (empirical
 Bayes), and by its likelihood, since moments of the means do depend on which items were asked about:
 
-    (1)  likelihood of item i at place x: the t density of (m_i - x) / error_i(x) with d0 degrees of freedom,
-         error_i(x)^2 = v(x) / n_i, with d0 and the n_i independent judgments of `moderated_means`;
+    (1)  likelihood of item i at place x: the t density of (m_i - x) / error_i(x) with d0 degrees of freedom, but
+         no more than all items have, error_i(x)^2 = v(x) / n_i, d0 and n_i judgments as in `moderated_means`;
     (2)  v(x):   variance of a judgment of an item whose true mean is x: the mean of (SS_i + n_i (m_i - x)^2) / n_i over
                  all items, weighted by n_i and by the posterior of item i at x, smoothed;
     (3)  base:   Beta distributions of all means and concentrations on a grid, each weighted by its likelihood, so that
@@ -34,13 +34,11 @@ from scipy.special import betainc
 from app.inference.ground.arrays import Array, Integers, valid_interval_level_or_raise
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import (
+    ItemVariances,
     ModeratedMeans,
     ScoreBounds,
-    degrees_of_freedom_of_prior_variance,
-    moderated_means_of_tally,
-    prior_item_variances,
+    moderated_means_with_variances,
     prior_variances_at_shares,
-    sums_of_squares_within_items,
 )
 
 BASE_ITEMS = 20.0
@@ -63,7 +61,8 @@ class ItemEvidence:
         mean: Mean m_i; NaN for an item without an error.
         judgments: Number of independent judgments n_i.
         squares: Sum of squares SS_i around the mean.
-        freedom: Degrees of freedom d0 of the predicted variance, the same for all items.
+        freedom: Degrees of freedom of the predicted variance, the same for all items: d0, or those of all items
+            together if they are fewer.
 
     """
 
@@ -157,19 +156,18 @@ class ItemShrinkage:
 
 def fit_item_shrinkage(tally: Tally, scale: ScoreBounds = (0.0, 1.0)) -> ItemShrinkage:
     """Return the means, the evidence and (4) from the judgments of all items, with scores on this scale."""
-    means = moderated_means_of_tally(tally, scale)
-    low, width, squares = scale[0], scale[1] - scale[0], sums_of_squares_within_items(tally)
+    variances = ItemVariances.variances_of_tally_or_none(tally, scale)
+    means = moderated_means_with_variances(tally, variances, scale)
     effective_judgments = tally.judgments**2 / np.maximum(tally.repeats, 1)
-    if not squares.any():
-        no_mean, flat = np.full(len(squares), np.nan), np.full(_BIN_COUNT, 1 / _BIN_COUNT)
-        return ItemShrinkage(means, ItemEvidence(no_mean, effective_judgments, squares, 1.0), ItemPrior(flat, flat))
-    within_freedom = np.maximum(tally.annotators - 1, 0)
-    item_variances = prior_item_variances(tally, squares, within_freedom, scale)
-    strength = degrees_of_freedom_of_prior_variance(squares, within_freedom, item_variances)
-    freedom = min(strength, means.degrees_of_freedom_limit)
+    if variances is None:
+        no_mean, no_squares = np.full(len(means.mean), np.nan), np.zeros(len(means.mean))
+        flat = np.full(_BIN_COUNT, 1 / _BIN_COUNT)
+        return ItemShrinkage(means, ItemEvidence(no_mean, effective_judgments, no_squares, 1.0), ItemPrior(flat, flat))
+    low, width, squares = scale[0], scale[1] - scale[0], variances.squares
+    freedom = min(variances.strength, means.degrees_of_freedom_limit)
     evidence = ItemEvidence((means.mean - low) / width, effective_judgments, squares / width**2, freedom)
-    base_variances = prior_variances_at_shares(_bin_middles(), tally, squares, within_freedom, scale) / width**2
-    return ItemShrinkage(means, evidence, estimate_item_prior(evidence, base_variances))
+    at_bins = prior_variances_at_shares(_bin_middles(), tally, squares, variances.freedom, scale)
+    return ItemShrinkage(means, evidence, estimate_item_prior(evidence, at_bins / width**2))
 
 
 def shrink_means_to_prior(tally: Tally, scale: ScoreBounds = (0.0, 1.0), level: float = 0.95) -> ShrunkenMeans:
