@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.datastructures import State
 
 from app.accounts import api as auth_api
-from app.accounts.guards import require_researcher_and_csrf_and_yield_session
+from app.accounts.guards import require_access_and_csrf_yielding_session
 from app.accounts.pages import account as auth
 from app.accounts.pages import invitations, members, openid, researchers
 from app.accounts.pages import log as audit_log
@@ -236,7 +236,11 @@ def start_and_register_background_loops(state: State, settings: Settings) -> lis
             ("erasures", state.erasures.finish_due_erasures, erasure_work.ERASURES_PAUSE_SECONDS),
             ("retention", state.retention.erase_outdated, retention.RETENTION_PAUSE_SECONDS),
             ("alerts", state.outbox.raise_silence_alerts_and_start_sending, outbox.OUTBOX_PAUSE_SECONDS),
-            ("server calls", state.server_call_work.settle_interrupted_and_start_due_calls, SERVER_CALLS_PAUSE_SECONDS),
+            (
+                "server calls",
+                state.server_call_work.resolve_interrupted_and_start_due_calls,
+                SERVER_CALLS_PAUSE_SECONDS,
+            ),
             ("payments", state.payment_work.pay_and_reconcile_due_campaigns, PAYMENT_WORK_PAUSE_SECONDS),
         )
     ]
@@ -365,7 +369,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         "/admin/api",
         api_reference_page,
         include_in_schema=False,
-        dependencies=[Depends(require_researcher_and_csrf_and_yield_session)],
+        dependencies=[Depends(require_access_and_csrf_yielding_session)],
     )
     app.add_api_route("/health", health_endpoint, include_in_schema=False)
     app.add_api_route("/ready", readiness_endpoint, include_in_schema=False)

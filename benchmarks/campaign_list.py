@@ -19,7 +19,7 @@ from app.annotation.hits.finish_check import FINISH_CHECK
 from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign_or_refuse
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.summaries import load_campaigns_with_progress
-from app.database.campaign import finish_campaign_and_tell_if_complete
+from app.database.campaign import try_to_finish_complete_campaign
 from app.database.session import create_engine, create_engine_without_limits, driver_of
 from app.designs.campaign import Campaign
 from benchmarks.temporary_database import run_temporary_database
@@ -89,7 +89,7 @@ async def print_list_and_finish_costs(url: str, campaign_count: int, item_count:
         await FINISH_CHECK.finish_if_complete(await driver_of(connection), campaigns[0].id, now=NOW)
 
     async def finish_reading_all_items(connection: AsyncConnection) -> None:
-        await finish_campaign_and_tell_if_complete(connection, campaigns[0].id, now=NOW)
+        await try_to_finish_complete_campaign(connection, campaigns[0].id, now=NOW)
 
     for name, work, repetitions in (
         ("list of campaigns, the first time", load_campaigns_with_progress, 1),

@@ -28,7 +28,7 @@ from app.experiments.judged_pairs import (
     ScoringMethod,
     score_expected_wins,
     score_trueskill,
-    system_judge_segment_outcome_arrays,
+    system_judge_segment_and_outcome_arrays,
 )
 from app.experiments.otani_2016 import AGREEMENT_FIGURES, RANDOM_JUDGE_PERCENTS, RandomJudgesExperiment
 from app.experiments.runs import figure_array_by_arm
@@ -58,11 +58,11 @@ def load_comparisons(path: Path) -> ComparisonFile:
 
 
 def score_graded_response_online(judged: JudgedPairs, baseline: int, systems: int) -> Floats:
-    return graded_response_online.fit(*system_judge_segment_outcome_arrays(judged, baseline), n_items=systems).score
+    return graded_response_online.fit(*system_judge_segment_and_outcome_arrays(judged, baseline), n_items=systems).score
 
 
 def score_two_stage(judged: JudgedPairs, baseline: int, systems: int) -> Floats:
-    return two_stage.fit(*system_judge_segment_outcome_arrays(judged, baseline), n_items=systems).score
+    return two_stage.fit(*system_judge_segment_and_outcome_arrays(judged, baseline), n_items=systems).score
 
 
 METHODS = judged_pairs.SCORING_METHODS | {

@@ -49,7 +49,7 @@ async def measure_idle_stream(database: TemporaryDatabase, hits: int, seconds: i
     dashboards = LiveDashboards(engine, PosteriorCache(), utc_now)
     async with aclosing(dashboards.stream_states(campaign.slug)) as states:
         async for state in states:
-            if state is not None and not state.unread_answers:
+            if state is not None and not state.unread_answer_count:
                 break
         await asyncio.sleep(5)
         own_seconds, database_seconds = processor_seconds_of_this_process(), postgresql.processor_seconds()

@@ -679,9 +679,9 @@ def test_the_address_is_one_that_a_browser_can_open(host, public_url, expected):
 
 
 def test_a_host_that_is_not_ours_is_named():
-    with pytest.raises(StartupProblem, match="EASEL_HOST"), serve.bind_one_socket_per_worker("192.0.2.1", 0, 1):
+    with pytest.raises(StartupProblem, match="EASEL_HOST"), serve.open_one_socket_per_worker("192.0.2.1", 0, 1):
         pass
-    with pytest.raises(StartupProblem, match="EASEL_HOST"), serve.bind_one_socket_per_worker("no such host", 0, 1):
+    with pytest.raises(StartupProblem, match="EASEL_HOST"), serve.open_one_socket_per_worker("no such host", 0, 1):
         pass
 
 

@@ -208,7 +208,7 @@ def test_visitors_who_come_at_once_are_spread_over_the_workers(served):
 @contextmanager
 def two_workers(monkeypatch: pytest.MonkeyPatch, application: str = "hello") -> Iterator[processes.WorkerSupervisor]:
     """Run a supervisor with two started workers, which only the test supervises."""
-    with servers.bind_one_socket_per_worker("127.0.0.1", 0, 2) as listeners, ExitStack() as stack:
+    with servers.open_one_socket_per_worker("127.0.0.1", 0, 2) as listeners, ExitStack() as stack:
         for listener in listeners:
             listener.listen()
         configuration = uvicorn.Config(f"tests.servers:{application}", lifespan="off", workers=2, log_level="critical")
@@ -321,7 +321,7 @@ def restored_signals():
 
 @pytest.mark.usefixtures("restored_signals")
 async def test_visitors_whom_the_kernel_has_let_in_are_served_by_a_server_that_ends():
-    with servers.bind_one_socket_per_worker("127.0.0.1", 0, 1) as (listener,):
+    with servers.open_one_socket_per_worker("127.0.0.1", 0, 1) as (listener,):
         listener.listen()
         address = listener.getsockname()
         configuration = uvicorn.Config(
@@ -502,7 +502,7 @@ def test_a_signal_whose_exception_python_drops_ends_it_too(data, how, workers):
 
 @pytest.mark.parametrize("to_a_person", [True, False])
 async def test_a_login_link_is_printed_to_a_terminal_and_into_no_log(database_url, to_a_person):
-    words, _ = await servers.add_demo_and_return_welcome_and_signing_key(
+    words, _ = await servers.prepare_database_returning_welcome_and_key(
         database_url, "http://easel.test", with_demo=False, shows_login_link=to_a_person
     )
     assert ("http://easel.test/login?token=" in words) is to_a_person
@@ -510,13 +510,13 @@ async def test_a_login_link_is_printed_to_a_terminal_and_into_no_log(database_ur
 
 
 async def test_only_campaigns_that_run_are_named_at_the_start(database_url, engine):
-    first, _ = await servers.add_demo_and_return_welcome_and_signing_key(
+    first, _ = await servers.prepare_database_returning_welcome_and_key(
         database_url, "http://easel.test", with_demo=True, shows_login_link=False
     )
     assert re.search(r"^  Annotators   http://easel\.test/link/\S+  \(Lexical frequency\)$", first, re.MULTILINE)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE campaigns SET status = 'finished', finished_at = now()"))
-    later, _ = await servers.add_demo_and_return_welcome_and_signing_key(
+    later, _ = await servers.prepare_database_returning_welcome_and_key(
         database_url, "http://easel.test", with_demo=True, shows_login_link=False
     )
     assert "Annotators" not in later

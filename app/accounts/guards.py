@@ -22,7 +22,7 @@ from app.accounts.login import LoginSession, load_login_session_or_none, postpon
 from app.accounts.roles import NEED_BY_ROUTE
 from app.accounts.secrets import KnownBrowsers, is_same_secret, unmask_csrf_token
 from app.accounts.shared_links import load_session_for_shared_link_or_none
-from app.accounts.tokens import load_token_and_note_its_use_or_refuse
+from app.accounts.tokens import load_token_and_store_its_use_or_refuse
 from app.accounts.users import normalize_typed_name
 from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.database.campaign import unknown_campaign_slug_error
@@ -45,7 +45,7 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 bearer = HTTPBearer(auto_error=False, description="A token from `POST /api/v1/tokens` or from your account page.")
 
 
-async def require_researcher_and_csrf_and_yield_session(
+async def require_access_and_csrf_yielding_session(
     request: Request, database: Database, now: Now
 ) -> AsyncIterator[LoginSession]:
     """Yield the session of the researcher who uses this browser; send a stranger to log in first and back afterwards.
@@ -64,17 +64,17 @@ async def require_researcher_and_csrf_and_yield_session(
 
 def researcher_router(prefix: str, *dependencies: Any) -> APIRouter:
     """Return a router of researchers' pages, which has these dependencies besides
-    `require_researcher_and_csrf_and_yield_session`.
+    `require_access_and_csrf_yielding_session`.
     """
     return APIRouter(
         prefix=prefix,
-        dependencies=[Depends(require_researcher_and_csrf_and_yield_session), *dependencies],
+        dependencies=[Depends(require_access_and_csrf_yielding_session), *dependencies],
         include_in_schema=False,
     )
 
 
 async def require_researcher_without_csrf(request: Request, database: Database, now: Now) -> None:
-    """Admit the researcher as `require_researcher_and_csrf_and_yield_session` does, for pages whose forms change
+    """Admit the researcher as `require_access_and_csrf_yielding_session` does, for pages whose forms change
     nothing that matters, without a CSRF token.
     """
     request.state.session = await require_route_access_and_return_session(request, database, now)
@@ -241,7 +241,7 @@ async def bearer_token_or_refuse(credentials: Annotated[HTTPAuthorizationCredent
     return credentials.credentials
 
 
-Researcher = Annotated[LoginSession, Depends(require_researcher_and_csrf_and_yield_session)]
+Researcher = Annotated[LoginSession, Depends(require_access_and_csrf_yielding_session)]
 BearerToken = Annotated[str, Depends(bearer_token_or_refuse)]
 CurrentAccess = Annotated[Access, Depends(current_access)]  # for routes behind one of the guards
 
@@ -273,7 +273,7 @@ def program_router(prefix: str, tag: str, *dependencies: Any, refusals: Mapping[
 
 async def admit_program_by_token(connection: Driver, request: Request, token: str, *, now: datetime) -> None:
     """Admit a program as `require_program_token` does, on an open connection."""
-    token_use = await load_token_and_note_its_use_or_refuse(
+    token_use = await load_token_and_store_its_use_or_refuse(
         connection, token, client_network_or_empty(request), slug=campaign_slug_in_url_or_none(request), now=now
     )
     CURRENT_ACTOR.set(Actor(token_use.user_name, "api", token_use.user_id, token_use.only_campaign))

@@ -136,7 +136,7 @@ def invitation_used_error() -> Gone:
     )
 
 
-async def use_up_and_return_invitation_or_refuse(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
+async def redeem_invitation_or_refuse(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
     """Use up an invitation and return it as `load_open_invitation_or_refuse` does. The database admits
     one of two concurrent requests.
 
@@ -153,7 +153,7 @@ async def accept_invitation_and_return_it(
     connection: AsyncConnection, token: str, user: Row[Any], *, now: datetime
 ) -> Row[Any]:
     """Give a researcher the invitation's role, unless they have a stronger one. Return the invitation."""
-    invitation = await use_up_and_return_invitation_or_refuse(connection, token, now=now)
+    invitation = await redeem_invitation_or_refuse(connection, token, now=now)
     CURRENT_ACTOR.set(Actor(user.name, "page", user.id))
     if invitation.campaign_id is None:
         role = stronger_role(user.role, invitation.role)
@@ -171,7 +171,7 @@ async def accept_invitation_as_new_user_returning_both(
 
     Raises as `insert_and_return_user_or_refuse` does; the caller must then roll back, and the invitation stays valid.
     """
-    invitation = await use_up_and_return_invitation_or_refuse(connection, token, now=now)
+    invitation = await redeem_invitation_or_refuse(connection, token, now=now)
     role = invitation.role if invitation.campaign_id is None else NEWCOMER_ROLE
     user = await insert_and_return_user_or_refuse(connection, name, now=now, role=role, is_self_registered=True)
     CURRENT_ACTOR.set(Actor(user.name, "page", user.id))

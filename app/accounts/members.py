@@ -69,14 +69,14 @@ async def add_member_or_refuse(
             f"There is no researcher “{shorten_echo(name.strip())}” on this server. Nothing was changed.",
             code="user_not_found",
         )
-    if not await insert_member_and_tell_if_new(connection, campaign, user, valid_role, now=now):
+    if not await try_to_insert_member(connection, campaign, user, valid_role, now=now):
         raise Conflict(
             f"{user.name} is already a member. Nothing was changed. You can change their role in the table.",
             code="already_member",
         )
 
 
-async def insert_member_and_tell_if_new(
+async def try_to_insert_member(
     connection: AsyncConnection,
     campaign: Campaign,
     user: Row[Any],
@@ -104,7 +104,7 @@ async def add_member_or_strengthen_role(
 ) -> None:
     """Give a researcher who accepted an invitation this role, unless they have a stronger one."""
     campaign = await fetch_campaign_or_none(connection, campaign_id)
-    if campaign is not None and not await insert_member_and_tell_if_new(
+    if campaign is not None and not await try_to_insert_member(
         connection, campaign, user, role, now=now, was_invited=True
     ):
         before = await lock_and_load_member_or_refuse(connection, campaign, user.id)

@@ -139,7 +139,7 @@ async def revoke_own_api_token_or_refuse(connection: AsyncConnection, user_id: i
     )
 
 
-async def load_token_and_note_its_use_or_refuse(
+async def load_token_and_store_its_use_or_refuse(
     connection: Driver, token: str, address: str, *, slug: str | None = None, now: datetime
 ) -> NamedTokenUse:
     """Return the token's row and note its use. Raises `Unauthenticated` (`token_invalid`).
@@ -155,10 +155,10 @@ async def load_token_and_note_its_use_or_refuse(
     token_use = await fetch_first_row_or_none(
         connection, FIND_TOKEN, {"token_hash": secret_digest(token), "slug": slug}, NamedTokenUse
     )
-    return await require_token_and_note_its_use(connection, token_use, address, now=now)
+    return await require_token_and_store_its_use(connection, token_use, address, now=now)
 
 
-async def require_token_and_note_its_use(connection: Driver, token_use: T | None, address: str, *, now: datetime) -> T:
+async def require_token_and_store_its_use(connection: Driver, token_use: T | None, address: str, *, now: datetime) -> T:
     """Return the token's row, whatever columns it has, and note its use. Raises `Unauthenticated` (`token_invalid`)
     without a row.
     """

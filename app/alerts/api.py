@@ -42,7 +42,7 @@ async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) 
     status_code=204,
     responses=openapi_description_of_refusals({404: "`campaign_not_found`, `alert_not_found`"}),
 )
-async def note_alert_seen(connection: Transaction, slug: str, alert: RowId, now: Now) -> None:
+async def mark_alert_as_seen(connection: Transaction, slug: str, alert: RowId, now: Now) -> None:
     """Mark an alert as seen."""
     await listings.mark_alert_seen_or_refuse(
         connection,

@@ -10,8 +10,8 @@ from app.analysis.scatter import (
     Scatter,
     cells_to_array,
     label_dots_where_room,
-    percent_from_top_of_percent_from_bottom,
     squares_shaded_by_dot_count,
+    to_percent_from_top,
 )
 from app.errors import pluralize
 from app.text.numbers import format_with_places
@@ -55,7 +55,7 @@ def reliability_over_bias_picture_or_none(table: ResultTable) -> Scatter | None:
     dots = [
         Dot(
             x.percent_of(across),
-            percent_from_top_of_percent_from_bottom(y.percent_of(up)),
+            to_percent_from_top(y.percent_of(up)),
             f"{name}: {describe_annotator_dot(across, up, int(count))}",
             radius=size,
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from app.text.numbers import format_with_places, use_minus_sign
+from app.text.numbers import format_with_places, replace_hyphen_by_minus_sign
 
 DrawnArray = npt.NDArray[np.float64]
 Tick = tuple[float, str]
@@ -34,7 +34,7 @@ class LinearScale:
     def evenly_spaced_ticks(self, step_count: int = 4) -> list[Tick]:
         """Return evenly spaced ticks from end to end."""
         values = [self.low + (self.high - self.low) * step / step_count for step in range(step_count + 1)]
-        return [(self(value), use_minus_sign(f"{value:.4g}")) for value in values]
+        return [(self(value), replace_hyphen_by_minus_sign(f"{value:.4g}")) for value in values]
 
 
 def choose_round_tick_step(width: float) -> float:

@@ -96,7 +96,7 @@ class Scatter:
         return any(dot.across or dot.upright for dot in self.dots)
 
 
-def percent_from_top_of_percent_from_bottom(percent_from_bottom: float) -> float:
+def to_percent_from_top(percent_from_bottom: float) -> float:
     """Convert per cent from the bottom to per cent from the top."""
     return round(100 - percent_from_bottom, 2)
 

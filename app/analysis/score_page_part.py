@@ -23,8 +23,8 @@ from app.analysis.scatter import (
     MAX_SCATTER_DOTS,
     Dot,
     Scatter,
-    percent_from_top_of_percent_from_bottom,
     squares_shaded_by_dot_count,
+    to_percent_from_top,
 )
 from app.analysis.view import AnalysisView, build_table_page_in_order, decimals_for_values, format_interval
 from app.errors import Conflict, pluralize
@@ -206,13 +206,13 @@ def score_axis_of_each_method(names: tuple[str, str], scores: list[Scores]) -> l
         tuple(finite_interval_ends_or_values(mine.values, ends) for ends in (mine.values, mine.low, mine.high))
         for mine in scores
     ]
-    if has_same_unit(*names):
+    if have_methods_same_unit(*names):
         parts = [tuple(np.concatenate(column) for column in zip(*parts, strict=True))] * 2
     titles = [f"{SCORE_METHODS[name].title}: {SCORE_METHODS[name].unit}" for name in names]
     return [axis_around_intervals(title, *part) for title, part in zip(titles, parts, strict=True)]
 
 
-def has_same_unit(method_name: str, other_method_name: str) -> bool:
+def have_methods_same_unit(method_name: str, other_method_name: str) -> bool:
     return SCORE_METHODS[method_name].unit == SCORE_METHODS[other_method_name].unit
 
 
@@ -220,7 +220,7 @@ def build_scatter_of_two_methods(answers: Answers, first_method: MethodSide, sec
     """Draw every item with both scores: as a dot with its intervals, or counted in squares if there are many."""
     title, level = (
         f"{first_method.method.title} and {second_method.method.title}",
-        has_same_unit(first_method.name, second_method.name),
+        have_methods_same_unit(first_method.name, second_method.name),
     )
     scored_items = np.flatnonzero(np.isfinite(first_method.scores.values) & np.isfinite(second_method.scores.values))
     if len(scored_items) <= MAX_SCATTER_DOTS:
@@ -267,11 +267,11 @@ def item_score_dot(
         None
         if other_mark.ends is None
         else (
-            percent_from_top_of_percent_from_bottom(other_mark.ends[0]),
-            percent_from_top_of_percent_from_bottom(other_mark.ends[1]),
+            to_percent_from_top(other_mark.ends[0]),
+            to_percent_from_top(other_mark.ends[1]),
         )
     )
-    x, y = mark.at or 0.0, percent_from_top_of_percent_from_bottom(other_mark.at or 0.0)
+    x, y = mark.at or 0.0, to_percent_from_top(other_mark.at or 0.0)
     return Dot(x, y, f"{shorten_dot_text(item_text)}: {'; '.join(words)}", mark.ends, ends)
 
 

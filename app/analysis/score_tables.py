@@ -30,7 +30,9 @@ def build_method_score_table(answers: Answers, scores: Scores) -> ResultTable:
     return ResultTable(
         columns,
         columns_to_cell_rows(
-            *id_text_and_count_columns(answers), *scores_and_interval_ends(scores), standard_errors_or_nan(scores)
+            *item_id_text_and_judgment_count_columns(answers),
+            *scores_and_interval_ends(scores),
+            standard_errors_or_nan(scores),
         ),
         scores.notes,
     )
@@ -47,7 +49,7 @@ def build_table_of_item_scores_by_two_methods(
     )
     values = (*scores_and_interval_ends(comparison.one), *scores_and_interval_ends(comparison.other))
     notes = tuple(dict.fromkeys((*comparison.notes, *comparison.one.notes, *comparison.other.notes)))
-    return ResultTable(columns, columns_to_cell_rows(*id_text_and_count_columns(answers), *values), notes)
+    return ResultTable(columns, columns_to_cell_rows(*item_id_text_and_judgment_count_columns(answers), *values), notes)
 
 
 def build_all_scores_table(
@@ -75,13 +77,13 @@ def rows_of_all_scores_table(
     answers: Answers, scores_by_method: Mapping[str, Scores | None], start: int, stop: int
 ) -> list[tuple[Cell, ...]]:
     """Return items `start` to `stop` - 1: score and interval by each method, None for a method without any scores."""
-    items = (values[start:stop] for values in id_text_and_count_columns(answers))
+    items = (values[start:stop] for values in item_id_text_and_judgment_count_columns(answers))
     missing = (np.full(answers.n_items, np.nan),) * 3
     scores = (scores_and_interval_ends(scores) if scores else missing for scores in scores_by_method.values())
     return columns_to_cell_rows(*items, *(values[start:stop] for three in scores for values in three))
 
 
-def id_text_and_count_columns(answers: Answers) -> tuple[Sequence[str] | AnyArray, ...]:
+def item_id_text_and_judgment_count_columns(answers: Answers) -> tuple[Sequence[str] | AnyArray, ...]:
     return answers.ids, answers.shown, answers.judgment_counts
 
 

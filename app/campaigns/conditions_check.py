@@ -69,7 +69,7 @@ async def refuse_unfit_conditions_and_contents(connection: AsyncConnection, camp
             code="not_for_systems",
         )
     conditions = await load_item_conditions_or_refuse_empty_cells(connection, campaign)
-    refuse_number_of_conditions(campaign, conditions)
+    refuse_one_or_too_many_conditions(campaign, conditions)
     if conditions.content is not None:
         await refuse_incomplete_contents(connection, campaign, conditions)
     refuse_blocks_without_tasks(campaign, conditions)
@@ -161,7 +161,7 @@ def refuse_empty_content_cells(column: str, empty: EmptyCells, item_count: int) 
         )
 
 
-def refuse_number_of_conditions(campaign: Campaign, conditions: ItemConditions) -> None:
+def refuse_one_or_too_many_conditions(campaign: Campaign, conditions: ItemConditions) -> None:
     """Raise `Conflict` if there is one condition, or if they are too many."""
     count, column = len(conditions.names), shorten_echo(campaign.condition_column or "")
     if count == 1:
@@ -278,7 +278,7 @@ def smallest_block_if_too_short_or_none(campaign: Campaign, conditions: ItemCond
     )
 
 
-async def load_note_on_blocks_or_empty(
+async def load_short_block_note_or_empty(
     connection: AsyncConnection, campaign: Campaign, *, with_refusals: bool = False
 ) -> str:
     """Return why a block ends before its tasks, or on request why the launch will be refused; empty if all is well.

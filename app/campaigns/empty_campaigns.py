@@ -55,7 +55,7 @@ async def revert_unanswered_to_draft_or_refuse(connection: AsyncConnection, slug
         columns = (await connection.execute(statement.values(changes).returning(campaigns))).mappings().one_or_none()
     if columns is None:
         present = await load_campaign_by_slug_or_refuse(connection, slug)
-        raise error_against_revert(present)
+        raise cannot_revert_error(present)
     draft = Campaign.from_columns(columns)
     for table in TABLES_OF_LAUNCH:
         await connection.execute(delete(table).where(table.c.campaign_id == draft.id))
@@ -68,7 +68,7 @@ async def revert_unanswered_to_draft_or_refuse(connection: AsyncConnection, slug
     return draft
 
 
-def error_against_revert(campaign: Campaign) -> Conflict:
+def cannot_revert_error(campaign: Campaign) -> Conflict:
     """Return why a campaign that is a draft or has answers cannot become a draft: `wrong_status`, `has_answers`."""
     if campaign.status == "draft":
         message = f"“{campaign.name}” is a draft already."
@@ -76,18 +76,18 @@ def error_against_revert(campaign: Campaign) -> Conflict:
     return has_answers_error(campaign, "so it cannot become a draft again")
 
 
-async def load_error_against_revert_or_none(connection: AsyncConnection, campaign: Campaign) -> Conflict | None:
+async def load_cannot_revert_error_or_none(connection: AsyncConnection, campaign: Campaign) -> Conflict | None:
     """Return why a campaign cannot become a draft now; None if it can."""
     can_revert = campaign.status != "draft" and not await has_any_answer(connection, campaign.id)
-    return None if can_revert else error_against_revert(campaign)
+    return None if can_revert else cannot_revert_error(campaign)
 
 
-async def load_error_against_deletion_or_none(connection: AsyncConnection, campaign: Campaign) -> Conflict | None:
+async def load_cannot_delete_error_or_none(connection: AsyncConnection, campaign: Campaign) -> Conflict | None:
     """Return why a campaign cannot be deleted now (`not_a_draft`, `has_answers`, `payments_unsettled`,
     `calls_unsettled`); None if it can.
     """
     if not await is_campaign_deletable(connection, campaign):
-        return error_against_deletion(campaign)
+        return cannot_delete_error(campaign)
     return await unsettled_payments_or_calls_error_or_none(connection, campaign.id)
 
 
@@ -121,10 +121,10 @@ async def lock_and_load_deletable_campaign_or_refuse(connection: AsyncConnection
     campaign = await lock_and_load_campaign_or_refuse(connection, slug)
     if await is_campaign_deletable(connection, campaign):
         return campaign
-    raise error_against_deletion(campaign)
+    raise cannot_delete_error(campaign)
 
 
-def error_against_deletion(campaign: Campaign) -> Conflict:
+def cannot_delete_error(campaign: Campaign) -> Conflict:
     """Return why a campaign that is neither a draft nor finished without answers stays."""
     if campaign.status == "finished":
         return has_answers_error(campaign, "and these are never deleted")

@@ -109,7 +109,7 @@ class FormSection:
         return any(question.error for question in self.advanced_campaign_fields)
 
     @property
-    def people_from_unless_filled_in(self) -> str:
+    def people_from_or_empty_if_filled_in(self) -> str:
         """Return who needs the section; empty, for all, if one of its settings differs from the default."""
         defaults = new_campaign_form_values()
         is_filled_in = any(question.value != defaults.get(question.name, "") for question in self.all_fields)

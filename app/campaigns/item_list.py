@@ -110,7 +110,7 @@ async def load_item_list_page(
     if not view.is_filtered:
         parameters |= {"offset": page.offset, "checks": check_count}
         return replace(page, rows=(await connection.execute(LIST_RANGE_OF_ITEMS_AND_CHECKS, parameters)).all())
-    parameters["pattern"] = f"%{escape_like_pattern(view.search)}%"
+    parameters["pattern"] = f"%{escape_for_sql_like(view.search)}%"
     statement = LIST_FILTERED_ITEMS_AND_CHECKS[view.show]
     offset = (view.page - 1) * page.size
     rows = (await connection.execute(statement, parameters | {"offset": offset})).all()
@@ -121,7 +121,7 @@ async def load_item_list_page(
     return Page(view.page, page.size, rows[0].found if rows else 0, rows=rows)
 
 
-def escape_like_pattern(words: str) -> str:
+def escape_for_sql_like(words: str) -> str:
     """Return a pattern of LIKE that matches exactly these words."""
     return re.sub(r"([\\%_])", r"\\\1", words)
 

@@ -180,7 +180,7 @@ def shares_instead_of_points_warning_or_empty(design: Design, column: str, answe
     )
 
 
-def choose_gold_ids_and_cells_or_refuse(
+def choose_gold_id_and_cell_pairs_or_refuse(
     known_answers: KnownAnswers, design: Design, count: int
 ) -> list[tuple[str, str]]:
     """Return the ids and expected cells of `count` items, spread evenly over the known answers.

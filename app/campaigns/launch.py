@@ -110,7 +110,7 @@ async def load_launch_notes(connection: AsyncConnection, campaign: Campaign) -> 
     notes = [
         await load_sentence_on_own_priors_or_none(connection, campaign.id),
         *await recordings_check.load_recording_notes(connection, campaign),
-        await conditions_check.load_note_on_blocks_or_empty(connection, campaign),
+        await conditions_check.load_short_block_note_or_empty(connection, campaign),
         note_on_form_origins_of_campaign_or_empty(campaign),
     ]
     return [note for note in notes if note]

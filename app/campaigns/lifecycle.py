@@ -20,7 +20,7 @@ from app.campaigns.referenced_campaigns import refuse_campaigns_out_of_reach
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import CURRENT_ACTOR, log_change
-from app.database.campaign import finish_campaign_and_tell_if_complete
+from app.database.campaign import try_to_finish_complete_campaign
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign, pack_section_settings_into_columns
 from app.errors import Conflict, NotFound, shorten_echo
@@ -308,7 +308,7 @@ async def change_campaign_status_or_refuse(
     # The next check of the goal marks settled items again.
     if action == "reopen" and await connection.scalar(UNSETTLE_ITEMS, {"campaign": row.id}):
         await connection.execute(COUNT_RELEASE, {"campaign": row.id})
-    if action == "reopen" and await finish_campaign_and_tell_if_complete(connection, row.id, now=now):
+    if action == "reopen" and await try_to_finish_complete_campaign(connection, row.id, now=now):
         raise Conflict(
             f"“{row.name}” already has all its judgments, so nothing was changed. Ask for more judgments per item, "
             "or add items, then reopen it.",

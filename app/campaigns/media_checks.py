@@ -48,7 +48,7 @@ async def refuse_unshowable_media_of_items(connection: AsyncConnection, campaign
     content = Content.from_campaign(campaign)
     if content.is_plain_text:
         return
-    stored_files = await media_store.load_media_types_size_and_next_number(connection, campaign.id)
+    stored_files = await media_store.load_file_types_total_size_and_next_number(connection, campaign.id)
     parameters = {"campaign": campaign.id, "source": content.source, "reference": content.reference}
     filled_columns: set[str] = set()
     async for rows in (await connection.stream(STREAM_SHOWN_CELLS, parameters)).partitions(ITEMS_PER_MEDIA_CHECK):
@@ -84,7 +84,7 @@ async def refuse_unshowable_outputs_and_store_digests(connection: AsyncConnectio
     """
     content, parameters = Content.from_campaign(campaign), {"campaign": campaign.id}
     content_type_by_name = (
-        await media_store.load_media_types_size_and_next_number(connection, campaign.id)
+        await media_store.load_file_types_total_size_and_next_number(connection, campaign.id)
     ).content_type_by_name
     outputs_with_files: list[Row[Any]] = []
     statement = STREAM_SOURCES_AND_REFERENCES if content.kind == "text" else STREAM_OUTPUTS_WITHOUT_DIGEST

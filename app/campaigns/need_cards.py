@@ -37,7 +37,7 @@ class NeedCard:
     """A need to choose.
 
     Attributes:
-        missing_condition: Why it cannot be chosen; empty if it can.
+        reason_need_is_impossible_or_empty: Why it cannot be chosen; empty if it can.
         note: What to know about it in this campaign.
         folded_fields: Fields that most researchers leave as they are.
 
@@ -49,7 +49,7 @@ class NeedCard:
     is_chosen: bool
     fields: Sequence[FormField]
     folded_fields: Sequence[FormField] = ()
-    missing_condition: str = ""
+    reason_need_is_impossible_or_empty: str = ""
     note: str = ""
 
     @property
@@ -99,8 +99,10 @@ class NeedForm:
             title=need.title,
             summary=need.summary,
             is_chosen=is_chosen,
-            missing_condition=(
-                "" if is_chosen else need.missing_condition(self.settings, has_plain_items=self.has_plain_items)
+            reason_need_is_impossible_or_empty=(
+                ""
+                if is_chosen
+                else need.reason_need_is_impossible_or_empty(self.settings, has_plain_items=self.has_plain_items)
             ),
             note=self.no_goal_note_or_empty if has_no_goal and NO_GOAL not in need.goals else "",
             fields=[] if is_folded else fields,

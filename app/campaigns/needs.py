@@ -57,7 +57,7 @@ class Need:
         )
         return "pairs" if "pairs" in self.rules and has_best_pairs_rule else self.rules[0]
 
-    def missing_condition(self, settings: CampaignSettings, *, has_plain_items: bool) -> str:
+    def reason_need_is_impossible_or_empty(self, settings: CampaignSettings, *, has_plain_items: bool) -> str:
         """Return why a campaign with these settings cannot have this need; empty if it can."""
         if self.of_labels:
             return "" if do_values_count_as_labels(settings) else "Needs a design that asks for categories."

@@ -9,7 +9,7 @@ from app.campaigns.settings_edits import store_changed_settings_or_refuse
 from app.designs.campaign import Campaign
 
 
-def platform_beside_open_link_or_none(campaign: Campaign) -> Platform | None:
+def platform_recruiting_beside_open_link_or_none(campaign: Campaign) -> Platform | None:
     """Return the platform that a campaign recruits on, if its open link admits everyone, too; else None."""
     if not campaign.open_link or campaign.passphrase:
         return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from app.annotation.platforms.registry import PLATFORMS
-from app.campaigns.totals import steps_not_in_minutes_of_one_person
+from app.campaigns.totals import steps_not_in_working_minutes_per_person
 from app.designs.campaign import Campaign
 
 
@@ -48,7 +48,7 @@ class HourlyPay:
             for platform in PLATFORMS.values()
             if (minimum := platform.minimum_hourly_pay.get(campaign.currency)) is not None
         ]
-        return cls(amount, minimums, steps_not_in_minutes_of_one_person(campaign))
+        return cls(amount, minimums, steps_not_in_working_minutes_per_person(campaign))
 
 
 def minimum_hourly_pay_by_platform_and_currency() -> dict[str, dict[str, float]]:

@@ -10,7 +10,7 @@ from app.quality.fitting_rules import propose_fitting_rules_or_none
 from app.record.campaign import load_campaign_for_page_or_refuse
 
 
-async def turn_off_quality_rules_that_can_flag_no_one(connection: AsyncConnection, slug: str) -> None:
+async def turn_off_or_relax_rules_that_can_flag_no_one(connection: AsyncConnection, slug: str) -> None:
     """Turn off the rules that can flag no one, and raise false alarms if no rule can otherwise; nothing if all can.
 
     The settings are read under the lock of other changes, so what someone else stores at the same time is kept.

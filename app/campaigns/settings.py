@@ -382,7 +382,7 @@ class CampaignSettings(
         return make_design(self.design, self.design_settings)
 
     @property
-    def settings_that_practice_tables_depend_on(self) -> PracticeFormat:
+    def practice_format_of_settings(self) -> PracticeFormat:
         """Return the settings that the tables of training and qualification depend on."""
         designs = [
             (one["name"], make_design_of_criterion(self.design, self.design_settings, one)) for one in self.criteria
@@ -394,7 +394,7 @@ class CampaignSettings(
         """Check that tables of training and qualification fit the design."""
         for name, table in (("training", self.training), ("qualification", self.qualification)):
             try:
-                sets = parse_practice_sets(table, self.settings_that_practice_tables_depend_on)
+                sets = parse_practice_sets(table, self.practice_format_of_settings)
             except Invalid as refusal:
                 raise PydanticCustomError(
                     JOINT_ERROR_TYPE, "{words}", {"words": refusal.message, "field": name}
@@ -405,7 +405,7 @@ class CampaignSettings(
         return self
 
     @model_validator(mode="after")
-    def validate_goal_and_what_is_asked(self) -> Self:
+    def validate_goal_fixed_set_and_conditions(self) -> Self:
         """Check that a goal is about places on one scale, and that the fixed set and conditions can be asked about."""
         design, lacks_one = self.design_with_settings, do_all_criteria_decide(self.criteria, self.asked_by)
         goal_problem = reason_goal_is_refused_or_empty(self, design, lacks_deciding_criterion=lacks_one)

@@ -10,13 +10,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.platforms.panel_presets import PANEL_PRESETS
 from app.campaigns import form, form_input, form_sections, form_values, setup_rail, step_input, step_report
 from app.campaigns.comparisons import ComparisonUnit, sections_with_comparisons_in_place_of_judgments
-from app.campaigns.conditions_check import load_note_on_blocks_or_empty
+from app.campaigns.conditions_check import load_short_block_note_or_empty
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
 from app.campaigns.item_list import count_checks_by_kind
 from app.campaigns.known_answers import load_known_answers_of_usual_columns
 from app.campaigns.need_cards import CUSTOM_NEED_TEXT, NeedForm
 from app.campaigns.needs import NEED_BY_NAME, form_values_of_chosen_need_or_refuse, name_of_need_of_settings
-from app.campaigns.open_link import platform_beside_open_link_or_none
+from app.campaigns.open_link import platform_recruiting_beside_open_link_or_none
 from app.campaigns.pay import HourlyPay, minimum_hourly_pay_by_platform_and_currency
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.starter_questions import load_starter_question_or_refuse
@@ -147,7 +147,7 @@ class StepPage:
             "pay_section": form_sections.PAY_SECTION,
             "hourly_pay": HourlyPay.from_campaign(campaign) if campaign else None,
             "panel_presets": PANEL_PRESETS,
-            "open_link_platform": platform_beside_open_link_or_none(campaign)
+            "open_link_platform": platform_recruiting_beside_open_link_or_none(campaign)
             if campaign and self.step == STEP_BY_SETTING["open_link"]
             else None,
             "hourly_minimums": minimum_hourly_pay_by_platform_and_currency(),
@@ -218,7 +218,7 @@ def expected_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[
             "proposed_tolerance": proposed_tolerance_cell_or_empty(design),
             "tolerance_reason": reason_for_proposed_tolerance_or_empty(design),
         }
-        for name, design in settings.settings_that_practice_tables_depend_on.designs
+        for name, design in settings.practice_format_of_settings.designs
     ]
 
 
@@ -239,7 +239,7 @@ async def load_item_notes_context(
         context["unfit_check_rules"] = unfit_check_rules(campaign, campaign.item_count, check_counts)
     if step == STEP_BY_SETTING["tasks_per_block"]:
         if campaign.status == "draft":
-            context["block_note"] = await load_note_on_blocks_or_empty(connection, campaign, with_refusals=True)
+            context["block_note"] = await load_short_block_note_or_empty(connection, campaign, with_refusals=True)
     elif not reason_hits_cannot_show_checks_or_empty(campaign):
         context |= {
             "check_summary": sentences_on_check_counts_and_failures_needed(campaign, campaign.item_count, check_counts),

@@ -14,7 +14,7 @@ from app.database.campaign import (
     find_campaign_id_or_refuse,
     gold_and_attention_item_count_sql,
     gold_count_sql,
-    has_people_sql,
+    has_personal_links_sql,
     number_of_items_sql,
     retired_count_sql,
     unknown_campaign_slug_error,
@@ -96,7 +96,7 @@ async def load_campaign_with_progress_or_refuse(connection: AsyncConnection, slu
     """Return a campaign with its progress and `has_people`. Raises `NotFound` (`campaign_not_found`)."""
     campaign_id = await find_campaign_id_or_refuse(connection, slug)
     statement = select_campaigns_with_progress_statement(campaign_id).add_columns(
-        has_people_sql(campaign_id).label("has_people")
+        has_personal_links_sql(campaign_id).label("has_people")
     )
     row = await fetch_campaign_row_or_refuse(connection, statement, slug)
     judgments = await count_judgments_by_campaign(connection, [row["id"]])

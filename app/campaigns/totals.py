@@ -9,7 +9,7 @@ from app.designs.campaign import Campaign
 from app.errors import join_with_and, pluralize
 from app.http.languages.catalogue import ENGLISH, format_money
 from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show_checks_or_empty
-from app.quality.rule_reach import average_hits_with_checks, largest_workload_of_one_annotator
+from app.quality.rule_reach import average_count_of_hits_with_checks, largest_workload_of_one_annotator
 from app.record.campaign import CountedCampaign
 
 ROUNDING_DIGITS = 9  # a quotient that is whole but for rounding errors is not rounded up
@@ -54,10 +54,10 @@ class PeopleNeeded:
             judgments_per_person = min(judgments_per_person, items)
         at_least = at_most = round_up_quotient(judgments, judgments_per_person)
         if no_repeats and judgments_per_person < items:
-            at_most = max(at_least, count_people_enough_without_repeats(judgments, judgments_per_person, campaign))
+            at_most = max(at_least, count_people_needed_without_repeats(judgments, judgments_per_person, campaign))
         pay = campaign.pay_per_hit
-        minutes, reward = minutes_of_one_person_or_none(campaign), pay * limit if pay else None
-        return cls(at_least, at_most, limit, minutes, reward, steps_not_in_minutes_of_one_person(campaign))
+        minutes, reward = working_minutes_per_person_or_none(campaign), pay * limit if pay else None
+        return cls(at_least, at_most, limit, minutes, reward, steps_not_in_working_minutes_per_person(campaign))
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def sentences_on_totals(campaign: CountedCampaign) -> str:
     return f"{sentences}." + (f" Recruit {people.range_text} people." if people else "")
 
 
-def sentence_on_cost_by_settings_or_empty(campaign: CountedCampaign) -> str:
+def sentence_on_planned_work_and_pay_or_empty(campaign: CountedCampaign) -> str:
     """Return how many judgments and tasks all judgments wanted are, and the hours and pay as far as the settings say.
 
     Empty for a campaign without items.
@@ -162,7 +162,7 @@ def average_checks_per_task(campaign: Campaign, item_count: int, check_count: in
     max_hits_with_checks = check_count // checks_per_hit
     max_hits = largest_workload_of_one_annotator(campaign, item_count, None).max_hits
     if max_hits:
-        share = average_hits_with_checks(max_hits, max_hits_with_checks, campaign.checks_percent) / max_hits
+        share = average_count_of_hits_with_checks(max_hits, max_hits_with_checks, campaign.checks_percent) / max_hits
     return share * checks_per_hit if max_hits_with_checks else 0.0
 
 
@@ -186,10 +186,10 @@ def count_drawable_items(campaign: CountedCampaign) -> int:
 
 def count_planned_tasks(campaign: CountedCampaign) -> int:
     """Return how many tasks give each item all judgments wanted."""
-    return count_tasks_of_judgments(campaign, count_planned_judgments(campaign))
+    return count_tasks_for_judgments(campaign, count_planned_judgments(campaign))
 
 
-def count_tasks_of_judgments(campaign: CountedCampaign, judgment_count: int) -> int:
+def count_tasks_for_judgments(campaign: CountedCampaign, judgment_count: int) -> int:
     """Return how many tasks bring so many judgments on average."""
     return round_up_quotient(
         judgment_count, average_judgments_per_task(campaign, *counts_of_items_and_checks(campaign))
@@ -213,7 +213,7 @@ def round_up_quotient(judgment_count: float, judgments_per_unit: float) -> int:
     return ceil(round(judgment_count / judgments_per_unit, ROUNDING_DIGITS))
 
 
-def count_people_enough_without_repeats(judgment_count: int, judgments_per_person: float, campaign: Campaign) -> int:
+def count_people_needed_without_repeats(judgment_count: int, judgments_per_person: float, campaign: Campaign) -> int:
     """Return how many people are enough if they come one after the other and no one judges an item twice.
 
     As long as enough items are open, each person does all tasks allowed. After that, each person judges every open item
@@ -244,7 +244,7 @@ def most_tasks_of_one_person_or_none(campaign: Campaign) -> int | None:
     return int(limit) if limit else None
 
 
-def minutes_of_one_person_or_none(campaign: Campaign) -> int | None:
+def working_minutes_per_person_or_none(campaign: Campaign) -> int | None:
     """Return the whole minutes that one person works; None if the settings do not say it."""
     minutes, limit = campaign.minutes_per_hit, most_tasks_of_one_person_or_none(campaign)
     if campaign.recruiting_minutes:
@@ -252,7 +252,7 @@ def minutes_of_one_person_or_none(campaign: Campaign) -> int | None:
     return max(1, ceil(minutes * limit)) if minutes and limit else None
 
 
-def steps_not_in_minutes_of_one_person(campaign: Campaign) -> list[str]:
+def steps_not_in_working_minutes_per_person(campaign: Campaign) -> list[str]:
     """Return the steps before the tasks that the minutes of one person leave out; none if the study states its own."""
     if campaign.recruiting_minutes:
         return []

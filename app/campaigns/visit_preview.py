@@ -96,7 +96,7 @@ def parse_preview_token_or_refuse(token: str) -> VisitPreviewState:
     raise Invalid("This page of the preview cannot be read. Start the preview again.", code="preview_unreadable")
 
 
-def settings_of_visit(campaign: Campaign) -> VisitAndAnswerSettings:
+def visit_and_answer_settings_of_campaign(campaign: Campaign) -> VisitAndAnswerSettings:
     """Return a campaign's current onboarding settings."""
     columns = campaign.column_values_of_campaign()
     return VisitAndAnswerSettings.model_construct(
@@ -119,7 +119,7 @@ def preview_platform_or_first(campaign: Campaign, name: str) -> Platform:
 
 def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]:
     """Return the pages of a visit in their order, then its other ends."""
-    settings, version = settings_of_visit(campaign), version_of_previewed_visit(campaign)
+    settings, version = visit_and_answer_settings_of_campaign(campaign), version_of_previewed_visit(campaign)
     steps = required_onboarding_steps(campaign, platform)
     pages = pages_before_onboarding(campaign, platform)
     pages += [
@@ -174,7 +174,7 @@ def is_open_link_platform(platform: Platform) -> bool:
 
 
 def required_onboarding_steps(campaign: Campaign, platform: Platform) -> list[VisitStep]:
-    settings = settings_of_visit(campaign)
+    settings = visit_and_answer_settings_of_campaign(campaign)
     return [step for step in VISIT_STEPS if step.is_required(settings, platform)]
 
 
@@ -259,7 +259,9 @@ class PreviewedStep:
 def previewed_step_of_page(campaign: Campaign, page: VisitPage) -> PreviewedStep:
     """Return the onboarding step of a page, which must have one."""
     assert page.step is not None  # noqa: S101  (the caller has looked)
-    return PreviewedStep(settings_of_visit(campaign), version_of_previewed_visit(campaign), page.step, page.results)
+    return PreviewedStep(
+        visit_and_answer_settings_of_campaign(campaign), version_of_previewed_visit(campaign), page.step, page.results
+    )
 
 
 def consent_result_of_start_form_or_none(
@@ -269,7 +271,7 @@ def consent_result_of_start_form_or_none(
 
     Raises `Invalid`.
     """
-    settings = settings_of_visit(campaign)
+    settings = visit_and_answer_settings_of_campaign(campaign)
     if not has_consent_on_start_page(settings, platform):
         return None
     return step_result_of_consent_form_or_refuse(form, settings, VisitHistory(version_of_previewed_visit(campaign)))

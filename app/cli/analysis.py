@@ -193,7 +193,7 @@ def iterate_figure_table_lines(table: ResultTable, width: int) -> Iterator[str]:
         | names_of_figure_columns_without_figures(table)
     )
     columns = [k for k, name in enumerate(names) if name not in omitted_columns]
-    decimals_of_cell = function_giving_decimals_of_cell(table)
+    decimals_of_cell = make_decimal_count_of_cell_function(table)
     rows, group = [], None
     for row in table.rows:
         cells = [format_cell_as_short_line(row[k], decimals_of_cell(row, k)) for k in columns]
@@ -234,7 +234,7 @@ def iterate_json_pieces_of_output(output: AnalysisOutput) -> Iterator[str]:
     yield json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
-def function_giving_decimals_of_cell(table: ResultTable) -> Callable[[tuple[Cell, ...], int], int]:
+def make_decimal_count_of_cell_function(table: ResultTable) -> Callable[[tuple[Cell, ...], int], int]:
     """Return the decimals of a row's cell in column k: those of its column, or its own in a table of measures."""
     if table.columns[0].name == "measure":
         return lambda row, k: decimals_for_values([row[k]])

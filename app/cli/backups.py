@@ -90,7 +90,7 @@ def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unver
     with open_database_in_any_state_and_yield_url(settings) as url:
         manifest = asyncio.run(load_dump_into_empty_database(url, dump))
         upgrade_schema(url)
-        asyncio.run(hold_payments_and_calls_and_report(url))
+        asyncio.run(hold_payments_and_calls_printing_counts(url))
         usual_list = dump.with_name(ERASURE_LIST_NAME)
         if chosen_list := erasure_list or (usual_list if usual_list.exists() else None):
             asyncio.run(erase_listed_people_again(url, chosen_list))
@@ -118,7 +118,7 @@ async def write_erasure_list_if_any(url: str, path: Path) -> None:
     partial.replace(path)
 
 
-async def hold_payments_and_calls_and_report(url: str) -> None:
+async def hold_payments_and_calls_printing_counts(url: str) -> None:
     """Let no payment and no call of a restored database be made by itself, and say how many are held."""
     async with open_engine_of_own_process(url) as engine:
         held = await hold_payments_after_restore_and_count_them(engine)

@@ -13,8 +13,8 @@ from app.server_calls.ledger import (
     RepeatedState,
     count_people_to_call_for,
     list_server_calls,
-    prepare_calls_for_earlier_people_and_count_them_or_refuse,
     repeat_server_calls_and_count_them,
+    store_and_count_calls_for_earlier_completions,
     store_decision_on_server_call_or_refuse,
 )
 
@@ -84,7 +84,7 @@ def call_for_people_who_completed_earlier(slug: str, *, dry_run: bool) -> None:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         if dry_run:
             return await count_people_to_call_for(connection, campaign)
-        return await prepare_calls_for_earlier_people_and_count_them_or_refuse(connection, campaign)
+        return await store_and_count_calls_for_earlier_completions(connection, campaign)
 
     number = run_in_transaction(work)
     people = "1 person" if number == 1 else f"{number:,} people"

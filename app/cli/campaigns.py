@@ -27,7 +27,7 @@ from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
 from app.campaigns.totals import sentences_on_totals
 from app.cli.answer_files import print_preview_of_responses, with_answer_file_options
-from app.cli.conditions import print_use_of_square
+from app.cli.conditions import print_square_counts
 from app.cli.interrupts import STOPPED_TEXT
 from app.cli.items import items_group
 from app.cli.participants import change_or_count_participants
@@ -84,7 +84,7 @@ def campaign() -> None:
 
 campaign.add_command(items_group)
 campaign.add_command(change_or_count_participants)
-campaign.add_command(print_use_of_square)
+campaign.add_command(print_square_counts)
 
 
 @campaign.command("create")

@@ -47,11 +47,11 @@ def distribute_campaigns(*, is_dry_run: bool) -> None:
         if not is_dry_run:
             asyncio.run(distribute_unless_done_and_print_placement(url))
         elif asyncio.run(has_citus_or_refuse_unusable_cluster(url)):
-            print_placement()
+            print_table_placement()
             with open_distributed_scratch_schema(url) as dry_run_url:
                 print_statements_across_servers(asyncio.run(explain_sql_constants_at_url(dry_run_url)))
         else:
-            print_placement()
+            print_table_placement()
             click.echo("This database has no Citus, so the statements were not checked.")
     if is_dry_run:
         click.echo("Campaigns on a cluster cannot have payments. Nothing was changed.")
@@ -68,7 +68,7 @@ async def distribute_unless_done_and_print_placement(url: str) -> None:
         await refuse_cluster_with_payments(connection)
         await refuse_database_in_use(connection)
         await distribute_tables(connection)
-    print_placement()
+    print_table_placement()
     click.echo(f"The tables are distributed. {NAME_CLUSTER_TEXT}")
 
 
@@ -87,23 +87,25 @@ def open_distributed_scratch_schema(url: str) -> Iterator[str]:
     schema_url = make_url(url).update_query_dict({"options": f"-c search_path={DRY_RUN_SCHEMA}"})
     dry_run_url = schema_url.render_as_string(hide_password=False)
     asyncio.run(
-        execute_at_url(url, f"DROP SCHEMA IF EXISTS {DRY_RUN_SCHEMA} CASCADE", f"CREATE SCHEMA {DRY_RUN_SCHEMA}")
+        execute_statements_at_url(
+            url, f"DROP SCHEMA IF EXISTS {DRY_RUN_SCHEMA} CASCADE", f"CREATE SCHEMA {DRY_RUN_SCHEMA}"
+        )
     )
     try:
         upgrade_schema(dry_run_url)
-        asyncio.run(distribute_at_url(dry_run_url))
+        asyncio.run(distribute_tables_at_url(dry_run_url))
         yield dry_run_url
     finally:
-        asyncio.run(execute_at_url(url, f"DROP SCHEMA {DRY_RUN_SCHEMA} CASCADE"))
+        asyncio.run(execute_statements_at_url(url, f"DROP SCHEMA {DRY_RUN_SCHEMA} CASCADE"))
 
 
-async def execute_at_url(url: str, *statements: str) -> None:
+async def execute_statements_at_url(url: str, *statements: str) -> None:
     async with open_engine_of_own_process(url) as engine, engine.begin() as connection:
         for statement in statements:
             await connection.execute(text(statement))
 
 
-async def distribute_at_url(url: str) -> None:
+async def distribute_tables_at_url(url: str) -> None:
     async with open_engine_of_own_process(url) as engine, engine.begin() as connection:
         await distribute_tables(connection)
 
@@ -113,7 +115,7 @@ async def explain_sql_constants_at_url(url: str) -> list[StatementPlan]:
         return await explain_sql_constants(connection)
 
 
-def print_placement() -> None:
+def print_table_placement() -> None:
     placement = placement_of_tables()
     for title, names in (
         ("By campaign", placement.by_campaign),

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.annotation.hits.condition_counts import SquareCounts, count_use_of_square_or_none
+from app.annotation.hits.condition_counts import SquareCounts, load_square_counts_or_none
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction
 from app.cli.text_table import print_text_table, shorten_cell_text
 from app.errors import Conflict
@@ -15,14 +15,14 @@ from app.record.campaign import load_campaign_by_slug_or_refuse
 @click.command("conditions")
 @click.argument("slug")
 @json_option
-def print_use_of_square(slug: str, *, as_json: bool) -> None:
+def print_square_counts(slug: str, *, as_json: bool) -> None:
     """Count the judgments of each condition, and the people with each list and order of blocks. People who left early
     are counted separately: new people get their lists and orders first.
     """
 
     async def work(connection: AsyncConnection) -> SquareCounts:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-        counts = await count_use_of_square_or_none(connection, campaign, now=current_utc_time())
+        counts = await load_square_counts_or_none(connection, campaign, now=current_utc_time())
         if counts is None:
             raise Conflict(f"The items of “{campaign.name}” have no conditions.", code="no_conditions")
         return counts

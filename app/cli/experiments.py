@@ -29,8 +29,8 @@ from app.experiments.runs import (
     Experiment,
     RunExperiment,
     RunResults,
-    do_missing_runs_and_iterate_done_counts,
     load_runs,
+    run_missing_and_iterate_finished_counts,
 )
 from app.simulation.annotators import POPULATIONS
 
@@ -350,7 +350,7 @@ def make_experiment_runner(out_folder: Path, runs: int) -> RunExperiment:
 
     def run_with_progress(planned_experiment: Experiment, label: str) -> RunResults:
         with click.progressbar(length=runs, label=label) as bar:
-            for finished_runs in do_missing_runs_and_iterate_done_counts(planned_experiment, out_folder, runs):
+            for finished_runs in run_missing_and_iterate_finished_counts(planned_experiment, out_folder, runs):
                 bar.update(finished_runs - bar.pos)
         return load_runs(planned_experiment, out_folder, runs)
 

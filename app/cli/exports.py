@@ -25,7 +25,7 @@ from app.exports.registry import open_export_or_refuse as export_of
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.replay import Verification
 from app.record.replay import verify_by_replay_or_refuse as verify_posteriors
-from app.record.revisions import make_revision_from_same_answers
+from app.record.revisions import switch_to_revision_from_same_answers
 from app.settings import easel_command_to_type
 from app.text.table_formats import ExportFormat
 
@@ -92,7 +92,7 @@ async def store_replayed_posteriors_as_new_revision(slug: str, engine: AsyncEngi
     """Store the posteriors again from the same answers, and log it."""
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    await make_revision_from_same_answers(engine, campaign.id, now=current_utc_time())
+    await switch_to_revision_from_same_answers(engine, campaign.id, now=current_utc_time())
     async with engine.begin() as connection:
         await log_change(connection, "answers.replayed", campaign)
 

@@ -28,12 +28,16 @@ def items_group() -> None:
     """Retire, restore, delete and correct single items, and use some as gold items."""
 
 
-def change_items_and_print_count(slug: str, action: ItemAction, item_ids: Sequence[str]) -> None:
+def retire_restore_or_delete_and_print_count(slug: str, action: ItemAction, item_ids: Sequence[str]) -> None:
     """Change items, all or none, and print how many were changed."""
     ids = list(dict.fromkeys(item_ids))
     count = run_in_transaction(
         partial(
-            item_changes.change_items_and_count_changed, slug=slug, action=action, item_ids=ids, now=current_utc_time()
+            item_changes.retire_restore_or_delete_items_and_count,
+            slug=slug,
+            action=action,
+            item_ids=ids,
+            now=current_utc_time(),
         )
     )
     click.echo(f"{ITEM_ACTION_PHRASES[action]} {pluralize(count, 'item')} of {slug}.")
@@ -46,7 +50,7 @@ def change_items_and_print_count(slug: str, action: ItemAction, item_ids: Sequen
 @item_ids_argument
 def retire_items(slug: str, item_ids: tuple[str, ...]) -> None:
     """Stop asking about items, after the launch. Their answers and scores stay. All are changed or none."""
-    change_items_and_print_count(slug, "retire", item_ids)
+    retire_restore_or_delete_and_print_count(slug, "retire", item_ids)
 
 
 @items_group.command("restore")
@@ -54,7 +58,7 @@ def retire_items(slug: str, item_ids: tuple[str, ...]) -> None:
 @item_ids_argument
 def restore_items(slug: str, item_ids: tuple[str, ...]) -> None:
     """Ask about retired items again. All are changed or none."""
-    change_items_and_print_count(slug, "restore", item_ids)
+    retire_restore_or_delete_and_print_count(slug, "restore", item_ids)
 
 
 @items_group.command("delete")
@@ -65,7 +69,7 @@ def delete_items_from_draft(slug: str, item_ids: tuple[str, ...], *, yes: bool) 
     """Delete items, gold and attention items from a draft. All are deleted or none."""
     if not yes:
         click.confirm(f"Delete {pluralize(len(set(item_ids)), 'item')} of {slug}?", abort=True)
-    change_items_and_print_count(slug, "delete", item_ids)
+    retire_restore_or_delete_and_print_count(slug, "delete", item_ids)
 
 
 @items_group.command("correct")
@@ -114,7 +118,7 @@ def correct_item_text(
 def use_known_answers_as_gold_items(slug: str, *, column: str, count: int, tolerance: float | None, keep: bool) -> None:
     """Use items of a draft as gold items, by answers that a column of their table holds."""
     choice = KnownAnswersChoice(column=column, count=count, tolerance=tolerance, keep=keep)
-    ids = run_in_transaction(partial(mark_checks.use_known_answers_as_gold_and_return_ids, slug=slug, choice=choice))
+    ids = run_in_transaction(partial(mark_checks.mark_gold_by_known_answers_returning_ids, slug=slug, choice=choice))
     click.echo(f"Made {pluralize(len(ids), 'gold item')} of {slug}: {join_names(ids)}.")
 
 

@@ -20,7 +20,7 @@ from app.cli.text_table import print_text_table
 from app.payments import ledger
 from app.payments.bonus_list import parse_bonus_list_or_refuse
 from app.payments.connections import load_account_or_refuse
-from app.payments.money import amount_text, money_text
+from app.payments.money import hundredths_text, money_text
 from app.payments.notice_subscription import (
     end_notices_or_refuse,
     list_workspace_subscriptions_and_own_id,
@@ -48,7 +48,7 @@ def print_payments(slug: str, *, as_json: bool) -> None:
                 "id": str(row.id),
                 "annotator": row.name,
                 "kind": row.kind,
-                "amount": amount_text(row.amount),
+                "amount": hundredths_text(row.amount),
                 "currency": row.currency,
                 "state": row.state,
                 "reason": row.reason,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from app.accounts.guards import program_router
-from app.annotation.hits.condition_counts import count_use_of_square_or_none
+from app.annotation.hits.condition_counts import load_square_counts_or_none
 from app.errors import Conflict
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals
 from app.record.campaign import load_campaign_by_slug_or_refuse
@@ -42,10 +42,10 @@ class SquareSchema(BaseModel):
 @router.get(
     "/conditions", responses=openapi_description_of_refusals({404: "`campaign_not_found`", 409: "`no_conditions`"})
 )
-async def show_use_of_square(connection: Transaction, slug: str, now: Now) -> SquareSchema:
+async def show_square_counts(connection: Transaction, slug: str, now: Now) -> SquareSchema:
     """Return how many people have each list and order of conditions, and how many judgments each condition has."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    counts = await count_use_of_square_or_none(connection, campaign, now=now)
+    counts = await load_square_counts_or_none(connection, campaign, now=now)
     if counts is None:
         raise Conflict(f"The items of “{campaign.name}” have no conditions.", code="no_conditions")
     return SquareSchema.model_validate(counts, from_attributes=True)

@@ -61,7 +61,7 @@ def goal_position_or_empty_if_slow(snapshot: CampaignSnapshot) -> GoalPosition:
     """
     campaign, evidence = snapshot.campaign, snapshot.precision.evidence
     has_goal = is_goal_about_criterion_on_page(snapshot)
-    if not has_goal or snapshot.unread_answers or not can_measure_goal_quickly(evidence):
+    if not has_goal or snapshot.unread_answer_count or not can_measure_goal_quickly(evidence):
         return GoalPosition()
     items = goal_item_numbers(campaign, ~snapshot.is_gone)
     estimates, measured_by = evidence.goal_estimates(campaign, snapshot.precision.intervals)

@@ -200,7 +200,7 @@ async def load_item_page_or_refuse(
         )
     row, law = rows[criterion.number], criterion.law
     answers, unable = await load_item_judgments_and_unable_annotators(connection, criterion, row.number)
-    if weight_request := law.judgment_weights_querying_state(row.number):
+    if weight_request := law.judgment_weights_querying_state_or_none(row.number):
         law_state = LawRunner(
             await driver_of(connection), Revision(criterion.campaign.id, row.revision, row.criterion), law, {}
         )
@@ -217,9 +217,11 @@ async def load_item_page_or_refuse(
     ]
     labels = label_counts_of_item(classes, [answer.value for answer in answers if answer.counts], family, row.state)
     calibrated_mean = (
-        None if family.counts_classes else calibrated_mean_low_high_or_none(intervals.select_items([row.number]))
+        None
+        if family.counts_classes
+        else calibrated_mean_and_interval_ends_or_none(intervals.select_items([row.number]))
     )
-    shrunken = shrunken_score_low_high(row.number, shrinkage) if calibrated_mean and shrinkage else None
+    shrunken = shrunken_score_with_interval_ends(row.number, shrinkage) if calibrated_mean and shrinkage else None
     shown = await render_campaign_items(await driver_of(connection), criterion.campaign, [row.number], [row.shown])
     criterion_curves = (
         posterior_curve_without_density_by_criterion(criterion.campaign, rows)
@@ -334,13 +336,13 @@ def item_judgments_with_weights(
     return weighted_answers
 
 
-def calibrated_mean_low_high_or_none(estimates: ModeratedMeans) -> tuple[float, float, float] | None:
+def calibrated_mean_and_interval_ends_or_none(estimates: ModeratedMeans) -> tuple[float, float, float] | None:
     """Mean, low and high of one item, as places of their unit; None where there is no interval."""
     mean, low, high = (MAX_POINTS * float(value[0]) for value in (estimates.mean, *estimates.interval()))
     return (mean, low, high) if low <= high else None
 
 
-def shrunken_score_low_high(item_number: int, shrinkage: ItemShrinkage) -> tuple[float, float, float]:
+def shrunken_score_with_interval_ends(item_number: int, shrinkage: ItemShrinkage) -> tuple[float, float, float]:
     """Shrunken score, low and high of one item with an interval, as places of their unit."""
     columns = shrunken_scores_and_interval_ends(shrinkage.shrink_items([item_number]))
     score, low, high = (MAX_POINTS * float(value[0]) for value in columns)

@@ -99,7 +99,7 @@ class LiveDashboards:
                     continue
                 if broadcast.task is not None and broadcast.task.done():
                     return  # the task failed; browsers reconnect, and the first one starts a new task
-                if not await wait_and_tell_if_changed_before_heartbeat(bell):
+                if not await wait_for_change_until_heartbeat(bell):
                     yield None
         finally:
             self.leave_or_stop_broadcast(address, broadcast)
@@ -168,7 +168,7 @@ class LiveDashboards:
             if state is None or new_marker != old_marker or state.snapshot.campaign != criterion.campaign:
                 state = await load_dashboard_state(connection, self.cache, self.followers, criterion, now=now)
                 broadcast.publish(state)
-                if state.unread_answers:
+                if state.unread_answer_count:
                     return None
             elif is_old:
                 broadcast.publish(await load_state_updated_to_now(connection, state, now=now))
@@ -215,7 +215,7 @@ class LiveDashboards:
                     signal.signal(number, handlers[number])
 
 
-async def wait_and_tell_if_changed_before_heartbeat(change_event: asyncio.Event) -> bool:
+async def wait_for_change_until_heartbeat(change_event: asyncio.Event) -> bool:
     """Return whether the event was set before the next heartbeat is due."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LIVE_HEARTBEAT_SECONDS):

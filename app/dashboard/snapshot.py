@@ -143,7 +143,7 @@ class CampaignSnapshot:
         return average_judgments_per_task(self.campaign, len(self.score), self.check_count)
 
     @property
-    def unread_answers(self) -> int:
+    def unread_answer_count(self) -> int:
         """Number of answers that the calibrated intervals do not include yet."""
         return self.hit_count - self.precision.answers
 

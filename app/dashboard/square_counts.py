@@ -8,7 +8,7 @@ from cachetools import LRUCache
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.condition_counts import SquareCounts, count_use_of_square_in_memory_or_none
+from app.annotation.hits.condition_counts import SquareCounts, square_counts_from_memory_or_none
 from app.designs.campaign import Campaign
 
 SQUARE_COUNTS_LAST_FOR = timedelta(seconds=15)  # they read the answers of many annotators
@@ -40,8 +40,6 @@ class RecentSquareCounts:
         remembered = self.campaigns.setdefault((campaign.id, campaign.revision), CampaignSquareCounts())
         async with remembered.lock:
             if remembered.counted_at is None or abs(now - remembered.counted_at) >= SQUARE_COUNTS_LAST_FOR:
-                remembered.counts = await count_use_of_square_in_memory_or_none(
-                    connection, self.cache, campaign, now=now
-                )
+                remembered.counts = await square_counts_from_memory_or_none(connection, self.cache, campaign, now=now)
                 remembered.counted_at = now
         return remembered.counts

@@ -59,7 +59,7 @@ class DashboardState:
         heatmap: Match quality of all pairs; None where items have no scores on a scale.
         intervals: Mean and calibrated interval of each item, on 0 to 1.
         history: Posteriors now and earlier.
-        unread_answers: Number of answers that are not replayed yet.
+        unread_answer_count: Number of answers that are not replayed yet.
         snapshot: What all of these are made from.
         cut_line: Line that the goal draws through the ranking, if any.
         shrinkage: Shrunken mean of each item, for a campaign that asks by scores; None if plain means are right.
@@ -70,7 +70,7 @@ class DashboardState:
     heatmap: Heatmap | None
     intervals: ModeratedMeans
     history: PosteriorHistory
-    unread_answers: int
+    unread_answer_count: int
     snapshot: CampaignSnapshot
     cut_line: CutLine | None = None
     shrinkage: ItemShrinkage | None = None
@@ -188,10 +188,10 @@ def build_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
     replayed_answers = min(
         replayed.answers for replayed in (snapshot.history, snapshot.implied, snapshot.halo) if replayed is not None
     )
-    unread_answers = max(snapshot.unread_answers, snapshot.hit_count - replayed_answers)
+    unread_answer_count = max(snapshot.unread_answer_count, snapshot.hit_count - replayed_answers)
     shrinkage = snapshot.precision.shrinkage if design.is_ordered and does_rule_ask_by_scores(campaign) else None
     return DashboardState(
-        figures, heatmap, snapshot.precision.intervals, snapshot.history, unread_answers, snapshot, cut, shrinkage
+        figures, heatmap, snapshot.precision.intervals, snapshot.history, unread_answer_count, snapshot, cut, shrinkage
     )
 
 
@@ -232,7 +232,7 @@ def interval_coverage_and_width_ratio_or_nan(snapshot: CampaignSnapshot) -> tupl
     law, design = snapshot.criterion.law, snapshot.criterion.design
     family = law.family
     comparable = design.has_same_unit_as_scores_of(law) or design.value_kind == "points"
-    if not comparable or snapshot.unread_answers or snapshot.history.answers < snapshot.hit_count:
+    if not comparable or snapshot.unread_answer_count or snapshot.history.answers < snapshot.hit_count:
         return np.nan, np.nan
     sampled_items = np.unique(np.linspace(0, len(snapshot.score) - 1, SAMPLED_INTERVALS).astype(np.intp))
     low, high = family.interval(*snapshot.history.state[:, sampled_items])
@@ -278,9 +278,9 @@ def typical_interval_json_fields(snapshot: CampaignSnapshot) -> dict[str, Any]:
     return {
         "points": response_counts_and_half_widths_in_unit(snapshot),
         "changes": [line.answers for line in snapshot.changes if line.answers is not None],
-        "behind": snapshot.unread_answers,
-        "note": f"Loading answers: {pluralize(snapshot.unread_answers, 'task')} left."
-        if snapshot.unread_answers
+        "behind": snapshot.unread_answer_count,
+        "note": f"Loading answers: {pluralize(snapshot.unread_answer_count, 'task')} left."
+        if snapshot.unread_answer_count
         else UNCERTAINTY_NOTE,
     }
 

@@ -49,7 +49,7 @@ class TimelineEntry:
     changes: Sequence[tuple[str, str | None, str | None]] = ()
 
 
-def setting_changes_in_words(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
+def titles_and_values_of_changed_settings(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
     """Return (title, old value, new value) of each setting that a log line changed, short enough for one line."""
     changes = zip((line.before or {}) | (line.after or {}), names_with_old_and_new_value_texts(line), strict=True)
     return [
@@ -87,7 +87,7 @@ async def load_newest_timeline_entries(connection: AsyncConnection, campaign_id:
             line.who,
             describe_log_line(line),
             line.about if line.action in ANNOTATOR_ACTIONS else "",
-            setting_changes_in_words(line) if line.action == SETTINGS_ACTION else (),
+            titles_and_values_of_changed_settings(line) if line.action == SETTINGS_ACTION else (),
         )
         for line in lines
     ]

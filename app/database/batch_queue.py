@@ -168,7 +168,7 @@ class BatchQueue(Generic[Request, Reply]):
         unserved = [
             entry
             for entry, outcome in zip(batch, outcomes, strict=True)
-            if not self.reply_or_keep_rest_and_tell_if_served(entry, outcome)
+            if not self.try_to_reply_keeping_unserved_rest(entry, outcome)
         ]
         if not unserved:
             return
@@ -184,7 +184,7 @@ class BatchQueue(Generic[Request, Reply]):
             await self.serve_batch(campaign_id, unserved[middle:])
         else:
             for entry in unserved:
-                self.reply_or_keep_rest_and_tell_if_served(entry, problem)
+                self.try_to_reply_keeping_unserved_rest(entry, problem)
 
     async def serve_together_and_return_outcomes(
         self, campaign_id: int, batch: Sequence[WaitingRequest[Request, Reply]]
@@ -205,7 +205,7 @@ class BatchQueue(Generic[Request, Reply]):
                 entry.reply.cancel()
             raise
 
-    def reply_or_keep_rest_and_tell_if_served(
+    def try_to_reply_keeping_unserved_rest(
         self, entry: WaitingRequest[Request, Reply], outcome: Reply | Exception | Unserved[Request]
     ) -> bool:
         """Give a waiting request its reply or problem, or keep what is left of it; return whether it is served."""

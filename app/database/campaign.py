@@ -99,7 +99,7 @@ class CampaignNames:
         return self.ids_by_name.get(name_key) if name_key else None
 
 
-def has_people_sql(campaign_id: int) -> ColumnElement[bool]:
+def has_personal_links_sql(campaign_id: int) -> ColumnElement[bool]:
     """Return SQL that is true if any annotator of a campaign has a personal link."""
     return exists().where(personal_links.c.campaign_id == campaign_id)
 
@@ -153,7 +153,7 @@ def unknown_campaign_slug_error(slug: str) -> NotFound:
     return NotFound(f"There is no campaign “{slug}”.", code="campaign_not_found", campaign=slug)
 
 
-async def finish_campaign_and_tell_if_complete(
+async def try_to_finish_complete_campaign(
     connection: "AsyncConnection | Driver", campaign_id: int, *, now: datetime
 ) -> bool:
     """Finish a campaign whose items all have the judgments wanted, and return whether it did.

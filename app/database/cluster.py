@@ -97,7 +97,7 @@ def placement_of_tables() -> Placement:
         on_every_server=TABLES_ON_EVERY_SERVER,
         on_coordinator=sorted(metadata.tables.keys() - {*TABLES_ON_EVERY_SERVER, *by_campaign}),
         unchecked_foreign_keys=sorted(
-            str(key.name) for key in foreign_keys_to_drop() if not is_foreign_key_made_again(key)
+            str(key.name) for key in foreign_keys_to_drop() if not is_foreign_key_recreated(key)
         ),
     )
 
@@ -115,11 +115,11 @@ def foreign_keys_to_drop() -> list[ForeignKeyConstraint]:
 
 def coordinator_tables_of_campaigns() -> list[Table]:
     """Return the tables whose rows the database of a cluster does not delete with their campaign."""
-    keys = [key for key in foreign_keys_to_drop() if not is_foreign_key_made_again(key)]
+    keys = [key for key in foreign_keys_to_drop() if not is_foreign_key_recreated(key)]
     return [key.table for key in keys if key.referred_table.name == "campaigns" and key.table.name != "campaigns"]
 
 
-def is_foreign_key_made_again(key: ForeignKeyConstraint) -> bool:
+def is_foreign_key_recreated(key: ForeignKeyConstraint) -> bool:
     has_possible_place = key.table in distributed_tables() or key.table.name == "experiment_arms"
     return has_possible_place and key.name not in IMPOSSIBLE_FOREIGN_KEYS
 
@@ -198,7 +198,7 @@ async def distribute_tables(connection: AsyncConnection) -> None:
             f"SELECT create_distributed_table('{table.name}', 'campaign_id', colocate_with := '{others}')"
         )
     for key in foreign_keys_to_drop():
-        if is_foreign_key_made_again(key):
+        if is_foreign_key_recreated(key):
             await connection.exec_driver_sql(str(AddConstraint(key).compile(dialect=DIALECT)))
     for statement in NUMBER_TRANSACTIONS_WHERE_STORED:
         await connection.exec_driver_sql(statement)

@@ -82,7 +82,7 @@ async def hold_work_during_block(engine: AsyncEngine, work: str) -> AsyncIterato
     """Wait until the work is free, without a connection, and hold it until the block ends."""
     claim = WorkClaim(work, secrets.token_hex(8))
     attempt = 0
-    while not await claim_and_tell_if_free(engine, claim):
+    while not await try_to_claim_free_work(engine, claim):
         await asyncio.sleep(seconds_before_next_attempt(attempt))
         attempt += 1
     async with renew_claim_during_block_then_release(engine, claim):
@@ -93,7 +93,7 @@ async def hold_work_during_block(engine: AsyncEngine, work: str) -> AsyncIterato
 async def hold_work_during_block_if_free(engine: AsyncEngine, work: str) -> AsyncIterator[WorkClaim | None]:
     """Hold the work until the block ends; yield None if another process holds it."""
     claim = WorkClaim(work, secrets.token_hex(8))
-    if not await claim_and_tell_if_free(engine, claim):
+    if not await try_to_claim_free_work(engine, claim):
         yield None
         return
     async with renew_claim_during_block_then_release(engine, claim):
@@ -111,7 +111,7 @@ async def claim_work_until_transaction_ends(connection: AsyncConnection, work: s
     try:
         async with limit:
             # The row is seen by others once the transaction has ended, and is past its deadline then.
-            while not await insert_claim_row_and_tell_if_free(connection, claim, claim_seconds=0):
+            while not await try_to_insert_claim_row(connection, claim, claim_seconds=0):
                 await asyncio.sleep(seconds_before_next_attempt(attempt))
                 attempt += 1
     except TimeoutError as problem:
@@ -125,15 +125,13 @@ def seconds_before_next_attempt(attempt: int) -> float:
     return min(MIN_PAUSE_BETWEEN_ATTEMPTS_SECONDS * (1 << min(attempt, 10)), MAX_PAUSE_BETWEEN_ATTEMPTS_SECONDS)
 
 
-async def claim_and_tell_if_free(engine: AsyncEngine, claim: WorkClaim) -> bool:
+async def try_to_claim_free_work(engine: AsyncEngine, claim: WorkClaim) -> bool:
     """Claim the work if it is free, and return whether it was."""
     async with engine.begin() as connection:
-        return await insert_claim_row_and_tell_if_free(connection, claim, claim_seconds=CLAIM_SECONDS)
+        return await try_to_insert_claim_row(connection, claim, claim_seconds=CLAIM_SECONDS)
 
 
-async def insert_claim_row_and_tell_if_free(
-    connection: AsyncConnection, claim: WorkClaim, *, claim_seconds: int
-) -> bool:
+async def try_to_insert_claim_row(connection: AsyncConnection, claim: WorkClaim, *, claim_seconds: int) -> bool:
     """Insert the row of a claim if the work is free, and return whether it was."""
     await connection.execute(DELETE_EXPIRED_CLAIM, {"work": claim.work})
     return (

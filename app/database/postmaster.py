@@ -108,7 +108,7 @@ class Postmaster:
                     return
                 log_size = self.log_path.stat().st_size if self.log_path.exists() else 0
                 self.process = self.start_process()
-            if wait_for_postgres_and_tell_if_ready(self.process, self.cluster, deadline):
+            if wait_until_postgres_is_ready_or_ended(self.process, self.cluster, deadline):
                 return
             log_output = self.log_path.read_bytes()[log_size:].decode(errors="replace")
             if not any(left in log_output for left in OLD_BACKENDS_LEFT_MESSAGES) or time.monotonic() > deadline:
@@ -139,7 +139,7 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def wait_for_postgres_and_tell_if_ready(process: subprocess.Popen[bytes], cluster: Path, deadline: float) -> bool:
+def wait_until_postgres_is_ready_or_ended(process: subprocess.Popen[bytes], cluster: Path, deadline: float) -> bool:
     """Wait, and return True when PostgreSQL answers, False if it ended. Raises StartupProblem if it takes too long."""
     while not (
         (postmaster_file := read_postmaster_file_or_none(cluster))

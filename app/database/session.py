@@ -72,7 +72,7 @@ CITUS_SETTINGS = {
 }
 
 
-def wait_limit_settings(lock_seconds: int | None, limits: TimeLimits) -> dict[str, str]:
+def lock_and_idle_timeout_settings(lock_seconds: int | None, limits: TimeLimits) -> dict[str, str]:
     """Return PostgreSQL's limits, in ms, on the wait for a lock and on the idle time in a transaction; 0 for none."""
     return {
         "lock_timeout": f"{1000 * (lock_seconds or 0)}",
@@ -82,14 +82,14 @@ def wait_limit_settings(lock_seconds: int | None, limits: TimeLimits) -> dict[st
 
 # Settings of sessions that a pooler lends for a transaction: those for annotators' requests, each of whose statements
 # may be a transaction. Longer transactions set what differs.
-POOLED_SESSION_SETTINGS = {**PLANNER_SETTINGS, **wait_limit_settings(LOCK_TIMEOUT_SECONDS, SERVING_LIMITS)}
+POOLED_SESSION_SETTINGS = {**PLANNER_SETTINGS, **lock_and_idle_timeout_settings(LOCK_TIMEOUT_SECONDS, SERVING_LIMITS)}
 
 
 def create_engine(
     url: str, *, pool_size: int, lock_seconds: int | None = None, limits: TimeLimits = TimeLimits()
 ) -> AsyncEngine:
     """Return an engine on PostgreSQL through asyncpg, whose statements wait at most `lock_seconds` for a lock."""
-    settings = PLANNER_SETTINGS | wait_limit_settings(lock_seconds, limits)
+    settings = PLANNER_SETTINGS | lock_and_idle_timeout_settings(lock_seconds, limits)
     connector = make_connector_to_url(url, settings, limits)
     engine = create_async_engine(
         url,
@@ -123,7 +123,9 @@ def add_span_of_statement(connection: Connection, _cursor: object, sql: str, *_:
 def create_engine_without_limits(url: str) -> AsyncEngine:
     """Return an engine for migrations and backups: PostgreSQL plans as usual, and no statement has a time limit."""
     limits = TimeLimits(statement=None)
-    connector = make_connector_to_url(url, USUAL_PLANNER_SETTINGS | wait_limit_settings(None, limits), limits)
+    connector = make_connector_to_url(
+        url, USUAL_PLANNER_SETTINGS | lock_and_idle_timeout_settings(None, limits), limits
+    )
     return create_async_engine(url, async_creator=connector.connect, poolclass=NullPool, hide_parameters=True)
 
 
@@ -292,7 +294,7 @@ async def driver_invalidated_on_failure(connection: AsyncConnection) -> AsyncIte
     in disagreement about being in a transaction: later writes on the connection would never be committed.
     """
     driver = await driver_of(connection)
-    if await ping_and_tell_if_connection_is_dead(driver):
+    if await is_connection_dead_after_ping(driver):
         await connection.invalidate()
         driver = await driver_of(connection)
     try:
@@ -320,7 +322,7 @@ async def close_driver_if_ruined(driver: Driver, problem: Exception) -> None:
         await close_connection_cancelling_statement(driver)
 
 
-async def ping_and_tell_if_connection_is_dead(driver: Driver) -> bool:
+async def is_connection_dead_after_ping(driver: Driver) -> bool:
     """Return whether a connection broke or no longer answers; it is closed then."""
     if is_limited_connection(driver) and driver.needs_ping():
         return not await driver.ping()

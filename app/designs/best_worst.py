@@ -52,7 +52,7 @@ class BestWorst(LabelledEndsDesign):
         """Return what was chosen; the other items have no answer."""
         return VALUE_WORDS[values[position]]
 
-    def parse_form_values_by_position(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
+    def parse_form_values_by_item(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
         """Parse the fields `best` and `worst`, each the name of an item; without both, return only what is chosen.
 
         Raises `Invalid` (`scores_unknown`).

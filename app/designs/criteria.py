@@ -258,7 +258,7 @@ def refuse_items_judged_by_some_criteria(answers: AnswerByCriterion) -> None:
         )
 
 
-def shuffled_criterion_names_extra_or_empty(campaign: AskedCampaign, annotator_id: int) -> dict[str, list[str]]:
+def criteria_order_extra_or_empty(campaign: AskedCampaign, annotator_id: int) -> dict[str, list[str]]:
     """Return the order of the criteria as it is stored with an answer; empty for a campaign with one question."""
     if not campaign.has_criteria:
         return {}

@@ -205,9 +205,7 @@ class Design(InputModel, ABC):
         if unjudged:  # a form without scripts cannot take back what was entered before
             form = {**form, **dict.fromkeys((f"{SCORE_PREFIX}{item}" for item in unjudged), "")}
         values = {
-            item: value
-            for item, value in self.parse_form_values_by_position(form, names).items()
-            if item not in unjudged
+            item: value for item, value in self.parse_form_values_by_item(form, names).items() if item not in unjudged
         }
         if not values.keys() <= {*names}:
             raise items_not_in_hit_error()
@@ -223,7 +221,7 @@ class Design(InputModel, ABC):
             playbacks=parse_playbacks_by_item(form, names),
         ).with_item_numbers(items)
 
-    def parse_form_values_by_position(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)
+    def parse_form_values_by_item(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)
         """Return the values in a form's fields `score-NAME`, by position; an empty one counts as not given.
 
         Args:
@@ -244,7 +242,7 @@ class Design(InputModel, ABC):
         return values
 
     def form_fields(self, values: Mapping[int, float]) -> dict[str, str]:
-        """Return the form fields for these values: the inverse of `parse_form_values_by_position`."""
+        """Return the form fields for these values: the inverse of `parse_form_values_by_item`."""
         return {f"{SCORE_PREFIX}{item}": np.format_float_positional(value, trim="-") for item, value in values.items()}
 
     def parse_number(self, text: str, position: int) -> float:

@@ -49,7 +49,7 @@ class Pairwise(OrderDesign):
         chosen = "chosen" if values[position] == min(values) else "not chosen"
         return f"{chosen}, {('left', 'right')[position]}"
 
-    def parse_form_values_by_position(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
+    def parse_form_values_by_item(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
         """Parse the field `preferred`: the name of the chosen item, or `tie`.
 
         Raises `Invalid` (`scores_unknown`).

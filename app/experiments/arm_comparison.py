@@ -174,7 +174,8 @@ def plot_arm_figures_and_build_context(
             for figure, bands_by_arm in bands.items()
         },
         "ranges": [
-            (title, report.mean_low_high_deviation_texts(scores[None])) for title, scores in scores_by_title.items()
+            (title, report.mean_texts_of_low_high_and_deviation(scores[None]))
+            for title, scores in scores_by_title.items()
         ],
         "some": [
             [names[k], *(f"{100 * scores[k]:.1f}" for scores in scores_by_title.values())]

@@ -11,7 +11,7 @@ import numpy as np
 
 from app.errors import Invalid, join_names, shorten_echo
 from app.experiments.input_tables import iterate_table_rows_with_columns
-from app.experiments.judged_pairs import JudgedPairs, system_judge_segment_outcome_arrays
+from app.experiments.judged_pairs import JudgedPairs, system_judge_segment_and_outcome_arrays
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.baseline import BaselineAdvice, baseline_advice
 from app.inference.preferences import bradley_terry
@@ -76,7 +76,7 @@ class ComparisonFile:
 
     def advice_on_system(self, system: int) -> BaselineAdvice:
         """Return advice on a system as the baseline, from all comparisons."""
-        return baseline_advice(system_judge_segment_outcome_arrays(self.pairs, system)[3])
+        return baseline_advice(system_judge_segment_and_outcome_arrays(self.pairs, system)[3])
 
 
 class FileJudges:

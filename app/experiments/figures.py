@@ -35,7 +35,7 @@ FIGURE_STYLE: dict[Any, Any] = {
 
 
 @contextmanager
-def open_figure_and_axes_and_save_at_end(
+def open_figure_with_axes_and_save_at_end(
     path: Path, panel_count: int = 1, size: tuple[float, float] = SMALL_FIGURE_INCHES
 ) -> Iterator[tuple[Any, Any]]:
     """Open a figure with axes side by side, and write it at the end."""
@@ -77,7 +77,7 @@ def plot_bands(
     legend_place: str = "lower right",
 ) -> None:
     """Plot for each arm, by title, a figure with its band."""
-    with open_figure_and_axes_and_save_at_end(path) as (_, axes):
+    with open_figure_with_axes_and_save_at_end(path) as (_, axes):
         for (title, band), style in zip(bands_by_title.items(), LINE_STYLES, strict=False):
             axes.fill_between(checkpoints, band.low, band.high, color=style["color"], alpha=0.12, linewidth=0)
             axes.plot(checkpoints, band.middle, label=title, **style)
@@ -88,7 +88,7 @@ def plot_bands(
 def plot_score_histograms(path: Path, scores: Mapping[str, Array]) -> None:
     """Plot how many items lie in each fifth of the scale, averaged over runs, (runs, N), by title."""
     ends = np.linspace(0, 1, HISTOGRAM_BINS + 1)
-    with open_figure_and_axes_and_save_at_end(path, len(scores), WIDE_FIGURE_INCHES) as (_, axes):
+    with open_figure_with_axes_and_save_at_end(path, len(scores), WIDE_FIGURE_INCHES) as (_, axes):
         for panel, (title, values) in zip(axes, scores.items(), strict=True):
             counts = np.array([np.histogram(np.clip(run, 0, 1), ends)[0] for run in values]).mean(axis=0)
             panel.bar(
@@ -102,7 +102,7 @@ def plot_score_histograms(path: Path, scores: Mapping[str, Array]) -> None:
 def plot_class_share_bars(path: Path, shares: Mapping[str, Array], *, x_title: str, y_title: str) -> None:
     """Plot the shares of classes 1 to K by several ways of counting, (K,) each, side by side by title."""
     width = 0.8 / len(shares)
-    with open_figure_and_axes_and_save_at_end(path) as (_, axes):
+    with open_figure_with_axes_and_save_at_end(path) as (_, axes):
         for k, ((title, values), style) in enumerate(zip(shares.items(), reversed(LINE_STYLES[:4]), strict=False)):
             places = np.arange(1, len(values) + 1) + (k - (len(shares) - 1) / 2) * width
             axes.bar(places, values, width, label=title, color=style["color"])
@@ -113,7 +113,7 @@ def plot_class_share_bars(path: Path, shares: Mapping[str, Array], *, x_title: s
 
 def plot_match_quality_heatmaps(path: Path, qualities: Mapping[str, Array], top: float) -> None:
     """Plot the match quality of all pairs of items, ordered by the truth, (N, N), by title; colours end at `top`."""
-    with open_figure_and_axes_and_save_at_end(path, len(qualities), WIDE_FIGURE_INCHES) as (figure, axes):
+    with open_figure_with_axes_and_save_at_end(path, len(qualities), WIDE_FIGURE_INCHES) as (figure, axes):
         for panel, (title, quality) in zip(axes, qualities.items(), strict=True):
             panel.imshow(quality, cmap="viridis", vmin=0, vmax=top, origin="lower", interpolation="none")
             panel.set(title=title, xticks=[], yticks=[], xlabel="items, the highest last")
@@ -124,7 +124,7 @@ def plot_match_quality_heatmaps(path: Path, qualities: Mapping[str, Array], top:
 
 def plot_label_probability_heatmaps(path: Path, responses_by_title: Mapping[str, Array]) -> None:
     """Plot the probability of each label by class for several annotators, (K, K) by title; rows of NaN stay empty."""
-    with open_figure_and_axes_and_save_at_end(path, len(responses_by_title), WIDE_FIGURE_INCHES) as (figure, axes):
+    with open_figure_with_axes_and_save_at_end(path, len(responses_by_title), WIDE_FIGURE_INCHES) as (figure, axes):
         for panel, (title, response) in zip(axes, responses_by_title.items(), strict=True):
             ends = 0.5, len(response) + 0.5
             classes = range(1, len(response) + 1)
@@ -141,7 +141,7 @@ def plot_annotator_histograms(
     """Plot how many annotators have each value, (A,) by title, in bins from 0."""
     most = max(float(values.max()) for values in values_by_title.values())
     edges = np.arange(0.0, most + 2 * bin_width, bin_width)
-    with open_figure_and_axes_and_save_at_end(path, len(values_by_title), WIDE_FIGURE_INCHES) as (_, axes):
+    with open_figure_with_axes_and_save_at_end(path, len(values_by_title), WIDE_FIGURE_INCHES) as (_, axes):
         for panel, (title, values) in zip(axes, values_by_title.items(), strict=True):
             panel.hist(values, bins=edges, color="#0b5d66", edgecolor="#ffffff")
             panel.set(title=title, xlabel=x_title)

@@ -63,7 +63,7 @@ class ScoringMethod(NamedTuple):
     uses_baseline_only: bool = False
 
 
-def system_judge_segment_outcome_arrays(
+def system_judge_segment_and_outcome_arrays(
     pairs: JudgedPairs, baseline: int
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """Return system, judge, segment and outcome of the comparisons with a baseline, for `graded_response.fit`."""
@@ -76,7 +76,7 @@ def system_judge_segment_outcome_arrays(
 def score_graded_response(pairs: JudgedPairs, baseline: int, system_count: int) -> Array:
     """Return scores, (systems,), from the comparisons with a baseline, which itself gets no score."""
     return graded_response.fit(
-        *system_judge_segment_outcome_arrays(pairs, baseline), n_items=system_count, with_errors=False
+        *system_judge_segment_and_outcome_arrays(pairs, baseline), n_items=system_count, with_errors=False
     ).score
 
 

@@ -24,7 +24,7 @@ from app.experiments.judged_pairs import (
     ScoringMethod,
     pearson_and_ndcg_without_baseline,
     score_graded_response,
-    system_judge_segment_outcome_arrays,
+    system_judge_segment_and_outcome_arrays,
 )
 from app.experiments.report import format_mean_with_run_range
 from app.experiments.result_tables import write_figure_table
@@ -221,7 +221,7 @@ class BaselineExperiment:
 
     def simulate_baseline_counts_pearson_and_ndcg(self, baseline: int, run_number: int) -> dict[str, float]:
         pairs = self.judging.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
-        advice = baseline_advice(system_judge_segment_outcome_arrays(pairs, baseline)[3])
+        advice = baseline_advice(system_judge_segment_and_outcome_arrays(pairs, baseline)[3])
         counts = {"won": advice.won, "tied": advice.tied, "lost": advice.lost}
         score = score_graded_response(pairs, baseline, self.judging.systems)
         return counts | pearson_and_ndcg_without_baseline(self.judging.truth, score, baseline)

@@ -20,7 +20,7 @@ from app.experiments.judged_pairs import (
     WINS_METHOD,
     JudgedPairs,
     pearson_and_ndcg_without_baseline,
-    system_judge_segment_outcome_arrays,
+    system_judge_segment_and_outcome_arrays,
 )
 from app.experiments.otani_2016 import AGREEMENT_FIGURES, SimulatedJudging, columns_of_rows_by_name
 from app.experiments.report import format_mean_with_run_range
@@ -127,7 +127,9 @@ def run_comparison_count_experiment_and_write_report(
 def plot_segment_information_and_return_rows(experiment: ComparisonCountExperiment, folder: Path) -> list[list[str]]:
     """Draw the information of the easiest and the hardest segment of the first run, and return their rows."""
     baseline = experiment.judging.baseline
-    columns = system_judge_segment_outcome_arrays(experiment.draw_comparisons_of_largest_count(baseline, 0), baseline)
+    columns = system_judge_segment_and_outcome_arrays(
+        experiment.draw_comparisons_of_largest_count(baseline, 0), baseline
+    )
     fit = graded_response.fit(*columns, n_items=experiment.judging.systems, with_errors=False)
     segments = easiest_and_hardest_segment_by_name(fit.difficulty, columns[2])
     performance = np.linspace(-INFORMATION_RANGE, INFORMATION_RANGE, INFORMATION_STEPS)

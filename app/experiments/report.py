@@ -162,12 +162,14 @@ def plot_score_histograms_and_build_context(folder: Path, part: ReportPart) -> d
     scores_by_title = {arm.title: scores[arm.name] for arm in SCALE_ARMS if arm.name in {DA_ARM, "ra", EASL_ARM}}
     figures.plot_score_histograms(folder / file, {"Truth": truth} | scores_by_title)
     ranges = [
-        (arm.title, mean_low_high_deviation_texts(scores[arm.name])) for arm in ALL_SCALE_ARMS if arm.name in scores
+        (arm.title, mean_texts_of_low_high_and_deviation(scores[arm.name]))
+        for arm in ALL_SCALE_ARMS
+        if arm.name in scores
     ]
-    return {"file": file, "ranges": [("Truth", mean_low_high_deviation_texts(truth)), *ranges]}
+    return {"file": file, "ranges": [("Truth", mean_texts_of_low_high_and_deviation(truth)), *ranges]}
 
 
-def mean_low_high_deviation_texts(scores_by_run: Array) -> tuple[str, str, str]:
+def mean_texts_of_low_high_and_deviation(scores_by_run: Array) -> tuple[str, str, str]:
     """Return lowest and highest score and the standard deviation of N items, averaged over runs, (runs, N)."""
     low, high, spread = (
         by_run.mean() for by_run in (scores_by_run.min(axis=1), scores_by_run.max(axis=1), scores_by_run.std(axis=1))

@@ -52,7 +52,7 @@ class Experiment(Protocol):
         """Return the results of every arm in one run."""
 
 
-def do_missing_runs_and_iterate_done_counts(experiment: Experiment, folder: Path, count: int) -> Iterator[int]:
+def run_missing_and_iterate_finished_counts(experiment: Experiment, folder: Path, count: int) -> Iterator[int]:
     """Do the missing runs out of `count`, and yield how many are done; `load_runs` reads their results.
 
     Raises `Conflict` (`other_experiment`) where the folder has results of other settings.

@@ -132,7 +132,7 @@ def format_score_ranges(part: ReportPart) -> str:
     """Return the ranges of scores, averaged over runs."""
     scores = final_score_arrays_by_arm(part.results)
     ends = [
-        (arm.title, *report.mean_low_high_deviation_texts(scores[arm.name]))
+        (arm.title, *report.mean_texts_of_low_high_and_deviation(scores[arm.name]))
         for arm in SCALE_ARMS
         if arm.name in PAPER_ARMS
     ]

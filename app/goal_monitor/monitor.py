@@ -21,7 +21,7 @@ from app.campaigns import lifecycle
 from app.database.alerts import store_alert_unless_known, store_new_alerts_sql
 from app.database.audit_log import CURRENT_ACTOR, SERVER_ACTOR
 from app.database.bulk import open_snapshot
-from app.database.campaign import finish_campaign_and_tell_if_complete
+from app.database.campaign import try_to_finish_complete_campaign
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.goal_monitor import release
@@ -60,7 +60,7 @@ class GoalScanState:
     evidence_read: CalibratedEvidence | None
 
 
-async def scan_goal_and_act_and_return_state_or_none(
+async def enforce_goal_and_return_state_or_none(
     engine: AsyncEngine, campaign_id: int, *, now: datetime, last_position: GoalScanState | None = None
 ) -> GoalScanState | None:
     """Check whether a campaign has reached its goal and which items are settled, and act on it. Return None if another
@@ -83,9 +83,9 @@ async def scan_goal_and_act_and_return_state_or_none(
         if not await release.try_to_store_settled_flags(engine, campaign, settled_change):
             return None
         async with engine.begin() as connection:
-            is_finished = await finish_campaign_and_tell_if_complete(connection, campaign_id, now=now)
+            is_finished = await try_to_finish_complete_campaign(connection, campaign_id, now=now)
         if is_finished:  # answers may have come meanwhile
-            return await scan_goal_and_act_and_return_state_or_none(
+            return await enforce_goal_and_return_state_or_none(
                 engine, campaign_id, now=now, last_position=GoalScanState(evidence)
             )
     if campaign.status == "finished" and progress is not None and not progress.is_reached:
@@ -153,4 +153,4 @@ def lowercase_first(sentence: str) -> str:
     return f"{sentence[0].lower()}{sentence[1:]}"
 
 
-CAMPAIGN_SCANS = scan_annotators_and_record_findings, scan_goal_and_act_and_return_state_or_none
+CAMPAIGN_SCANS = scan_annotators_and_record_findings, enforce_goal_and_return_state_or_none

@@ -34,7 +34,7 @@ from app.text.ages import describe_age
 from app.text.durations import format_duration
 from app.text.latex import html_with_formulas_put_back, markdown_with_placeholders_and_formulas, with_marked_formulas
 from app.text.markdown import make_markdown_parser
-from app.text.numbers import format_with_places, use_minus_sign
+from app.text.numbers import format_with_places, replace_hyphen_by_minus_sign
 from app.text.result_cache import cache_results_by_size
 
 STATIC_FOLDER = project_folder() / "static"
@@ -191,7 +191,7 @@ english_environment.filters |= {
     "duration": format_duration,
     "noun": item_noun,
     "with_places": format_with_places,
-    "minus": use_minus_sign,
+    "minus": replace_hyphen_by_minus_sign,
 }
 english_environment.globals |= {
     "static_url": static_url,

@@ -85,12 +85,12 @@ class AnswerFileOptions(BaseModel):
             decimal=self.decimal,
             date_order=self.date_order,
             time_zone=self.time_zone or "UTC",
-            scale=self.file_scale_or_none(),
+            scale=self.file_scale_ends_or_none(),
             count_rejected=self.rejected == "count",
             read_as=ReadOptions(self.encoding or None, self.quotes or None, self.sheet or None),
         )
 
-    def file_scale_or_none(self) -> tuple[float, float] | None:
+    def file_scale_ends_or_none(self) -> tuple[float, float] | None:
         """Return the ends of the file's scale, None if it is that of the campaign. Raises `Invalid`
         (`scale_unusable`).
         """

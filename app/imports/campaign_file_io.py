@@ -47,7 +47,7 @@ async def create_draft_from_campaign_file(
         campaign = await lifecycle.create_draft_campaign_or_refuse(
             connection, sent.parsed_file.content.settings, now=now
         )
-        if named_reader := items_name_and_reader_or_none(sent, max_mb):
+        if named_reader := item_file_name_and_reader_or_none(sent, max_mb):
             file_name, read_items = named_reader
             items_of_file = sent.parsed_file.content.items or ItemsOfFile.model_construct()
             mapping = column_mapping_of_file(items_of_file)
@@ -56,13 +56,15 @@ async def create_draft_from_campaign_file(
                     connection, campaign.slug, read_items, mapping, media=sent.media
                 )
                 if items_of_file.known_answers:
-                    await mark_checks.use_known_answers_as_gold_and_return_ids(
+                    await mark_checks.mark_gold_by_known_answers_returning_ids(
                         connection, campaign.slug, items_of_file.known_answers
                     )
     return campaign
 
 
-def items_name_and_reader_or_none(sent: SentCampaign, max_mb: int) -> tuple[str, Callable[[], UploadedTable]] | None:
+def item_file_name_and_reader_or_none(
+    sent: SentCampaign, max_mb: int
+) -> tuple[str, Callable[[], UploadedTable]] | None:
     """Return the name of the file with the items and a function that reads them; None for a campaign without items."""
     items_of_file, table = sent.parsed_file.content.items or ItemsOfFile.model_construct(), sent.table
     if table is not None:
@@ -155,7 +157,9 @@ async def build_campaign_yaml_or_zip(connection: AsyncConnection, slug: str, *, 
     )
     media_names = (
         written_items.media_names
-        & (await media_store.load_media_types_size_and_next_number(connection, campaign.id)).content_type_by_name.keys()
+        & (
+            await media_store.load_file_types_total_size_and_next_number(connection, campaign.id)
+        ).content_type_by_name.keys()
     )
     if not media_names:
         return CampaignArchive(BytesIO(text.encode()), "yaml", YAML_MEDIA_TYPE)

@@ -78,7 +78,7 @@ def expected_answers_json_or_refuse(kind: str, cells: Mapping[str, str], designs
     return json.dumps(parse_expectations_or_refuse(designs, cells), ensure_ascii=False)
 
 
-def text_of_gold_and_attention_item_counts(check_count: int, gold_count: int | None) -> str:
+def gold_and_attention_counts_text(check_count: int, gold_count: int | None) -> str:
     """Return a number of checks by their kinds; `gold_count` is None if it is unknown."""
     if gold_count is None:
         return pluralize(check_count, "gold or attention item")

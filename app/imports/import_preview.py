@@ -203,7 +203,7 @@ def build_preview_of_items_table(
     for record in upload.rows:
         check_count += bool(kind_of_check_in_row_or_default(record))
         read_row = partial(read_item_or_check, reader, designs) if takes_checks else reader.read_item
-        item_or_check = read_row_or_none_noting_problem(read_row, record, problems)
+        item_or_check = read_row_or_none_collecting_problem(read_row, record, problems)
         if len(preview_rows) < preview_row_count:
             preview_rows.append(PreviewRow(record.line, record.values, item_or_check.shown if item_or_check else ""))
     reader.make_text.refuse_paths_never_found()
@@ -257,7 +257,7 @@ def build_preview_of_outputs_table(
     preview_rows: list[PreviewRow] = []
     for record in iterate_rows_up_to_limit(upload.rows, MAX_UPLOAD_ROWS):
         row_count += 1
-        read_row_or_none_noting_problem(collected_outputs.add_row, record, problems)
+        read_row_or_none_collecting_problem(collected_outputs.add_row, record, problems)
         if len(preview_rows) < preview_row_count:
             preview_rows.append(PreviewRow(record.line, record.values, ""))
     return UploadPreview(
@@ -275,7 +275,7 @@ def build_preview_of_outputs_table(
     )
 
 
-def read_row_or_none_noting_problem(
+def read_row_or_none_collecting_problem(
     read_row: Callable[[UploadedRow], T], row: UploadedRow, problems: dict[str, InvalidRows]
 ) -> T | None:
     try:

@@ -110,7 +110,7 @@ async def convert_rows_to_hits_or_refuse(
 ) -> list[ImportedHit]:
     """Return the rows of a file as HITs; empties `result_rows`.
 
-    Raises `Invalid` (`item_unknown`, `item_repeated`) and what `possible_scores_of_hit_or_refuse`,
+    Raises `Invalid` (`item_unknown`, `item_repeated`) and what `stored_scores_of_hit_or_refuse`,
     `segment_and_first_equal_items_of_hit` and `align_rows_per_criterion_or_refuse` raise.
     """
     number_by_id: dict[str, int] = {}
@@ -119,11 +119,11 @@ async def convert_rows_to_hits_or_refuse(
         number_by_id |= {row.external_id: row.number for row in item_rows}
     await asyncio.to_thread(remove_apostrophes_from_unknown_ids_or_refuse, result_rows, number_by_id)
     segments = await load_imported_segments(connection, campaign)
-    return await asyncio.to_thread(build_imported_hits, result_rows, number_by_id, campaign, segments)
+    return await asyncio.to_thread(build_imported_hits_consuming_rows, result_rows, number_by_id, campaign, segments)
 
 
 @pause_garbage_collection()
-def build_imported_hits(
+def build_imported_hits_consuming_rows(
     result_rows: list[ResultRow], number_by_id: Mapping[str, int], campaign: Campaign, segments: ImportedSegments
 ) -> list[ImportedHit]:
     """Return the HITs, each with its scores by all criteria; empties `result_rows`."""
@@ -134,7 +134,7 @@ def build_imported_hits(
         result_rows.clear()  # the parts have copies
     asked_criteria_of_hits = [asked_criteria_or_empty(rows) for rows in zip(*rows_by_criterion, strict=True)]
     hits_by_criterion = [
-        build_hits_from_rows_of_criterion_or_refuse(
+        build_hits_consuming_rows_or_refuse(
             part, number_by_id, criterion.design, segments, keeps_unjudged=keeps_unjudged
         )
         for part, criterion in zip(rows_by_criterion, criteria, strict=True)
@@ -204,7 +204,7 @@ def remove_apostrophes_from_unknown_ids_or_refuse(
         result_rows[position] = row._replace(items=items)
 
 
-def build_hits_from_rows_of_criterion_or_refuse(
+def build_hits_consuming_rows_or_refuse(
     result_rows: list[ResultRow],
     number_by_id: Mapping[str, int],
     design: Design,
@@ -215,7 +215,7 @@ def build_hits_from_rows_of_criterion_or_refuse(
     """Return the HITs by one criterion. Takes each row from `result_rows`: freeing a million at once would block
     others.
 
-    Raises `Invalid` (`item_unknown`) and what `possible_scores_of_hit_or_refuse` and
+    Raises `Invalid` (`item_unknown`) and what `stored_scores_of_hit_or_refuse` and
     `segment_and_first_equal_items_of_hit` raise.
     """
     result_rows.reverse()
@@ -246,7 +246,7 @@ def build_imported_hit_of_criterion_or_refuse(
         result_row.worker_id,
         result_row.assignment_id,
         shown_items,
-        possible_scores_of_hit_or_refuse(design, result_row, shown_items, reason_by_unjudged_item, shown_as),
+        stored_scores_of_hit_or_refuse(design, result_row, shown_items, reason_by_unjudged_item, shown_as),
         result_row.accepted_at,
         result_row.submitted_at,
         result_row.details,
@@ -291,7 +291,7 @@ def refuse_hit_without_always_shown_items(design: Design, result_row: ResultRow)
             )
 
 
-def possible_scores_of_hit_or_refuse(
+def stored_scores_of_hit_or_refuse(
     design: Design,
     result_row: ResultRow,
     shown_items: Sequence[int],

@@ -74,7 +74,7 @@ def item_not_found_error(campaign: Campaign, item_id: str) -> NotFound:
     return NotFound(f"“{campaign.name}” has no item “{shown_id}”.", code="item_not_found", item=shown_id)
 
 
-async def change_items_and_count_changed(
+async def retire_restore_or_delete_items_and_count(
     connection: AsyncConnection, slug: str, action: str, item_ids: Sequence[str], *, now: datetime
 ) -> int:
     """Retire, restore or delete items, all or none; return how many changed.

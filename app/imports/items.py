@@ -29,11 +29,7 @@ from app.designs.content import Content
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, TooLarge, pluralize, shorten_echo
 from app.imports import checks_import, outputs
-from app.imports.checks_import import (
-    NewCheck,
-    iterate_item_rows_appending_checks,
-    text_of_gold_and_attention_item_counts,
-)
+from app.imports.checks_import import NewCheck, gold_and_attention_counts_text, iterate_item_rows_appending_checks
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
@@ -100,7 +96,7 @@ class ItemImportReceipt(BaseModel):
         lines = f" in {pluralize(self.lines, 'line')}" if self.lines else ""
         file_sentence = f" The file has {pluralize(self.rows, 'row')}{lines}{checks}." if self.rows else ""
         if self.checks and not self.imported:
-            return [f"Imported {text_of_gold_and_attention_item_counts(self.checks, self.gold)}.", *self.notes]
+            return [f"Imported {gold_and_attention_counts_text(self.checks, self.gold)}.", *self.notes]
         return [f"Imported {pluralize(self.imported, noun)}.{file_sentence}", *self.notes]
 
     def receipt_facts_for_audit_log(self, *, was_replaced: bool) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.known_answers import (
     KnownAnswersChoice,
-    choose_gold_ids_and_cells_or_refuse,
+    choose_gold_id_and_cell_pairs_or_refuse,
     load_known_answers,
     refuse_known_answer_column_if_several_criteria,
 )
@@ -112,7 +112,7 @@ async def turn_draft_items_into_checks_or_refuse(
     campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     refuse_if_hits_cannot_show_checks(campaign)
     for check in checks:
-        if await change_check_and_tell_if_it_is_one(connection, campaign, check, kind=kind):
+        if await try_to_update_check(connection, campaign, check, kind=kind):
             continue
         new_check = await make_check_of_item_and_remove_unless_kept(
             connection, campaign, check, kind=kind, keeps_item=keeps_items
@@ -122,7 +122,7 @@ async def turn_draft_items_into_checks_or_refuse(
         await log_change(connection, "items.copied" if keeps_items else "items.marked", campaign, new_values=facts)
 
 
-async def use_known_answers_as_gold_and_return_ids(
+async def mark_gold_by_known_answers_returning_ids(
     connection: AsyncConnection, slug: str, choice: KnownAnswersChoice
 ) -> list[str]:
     """Make items of a draft gold items by the known answers in a column of their table, and return the items' ids.
@@ -140,7 +140,7 @@ async def use_known_answers_as_gold_and_return_ids(
     known = await load_known_answers(connection, campaign, choice.column)
     checks = [
         CheckToMark(item_id, {EXPECTED_COLUMN: expected, TOLERANCE_COLUMN: choice.tolerance_cell})
-        for item_id, expected in choose_gold_ids_and_cells_or_refuse(known, campaign.design, choice.count)
+        for item_id, expected in choose_gold_id_and_cell_pairs_or_refuse(known, campaign.design, choice.count)
     ]
     await turn_draft_items_into_checks_or_refuse(connection, slug, checks, kind="gold", keeps_items=choice.keep)
     return [check.item_id for check in checks]
@@ -167,7 +167,7 @@ async def make_check_of_item_and_remove_unless_kept(
     return NewCheck(check_id, kind, row.shown, expected_json, json.dumps(fields, ensure_ascii=False))
 
 
-async def change_check_and_tell_if_it_is_one(
+async def try_to_update_check(
     connection: AsyncConnection, campaign: Campaign, check: CheckToMark, *, kind: str
 ) -> bool:
     """Give a check of a draft this kind, these expected answers, and what else is given; return False if the id is not

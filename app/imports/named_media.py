@@ -65,7 +65,7 @@ class NamedMedia:
         Raises what `iterate_unpacked_media_pieces_or_refuse` raises, and `Invalid`: `media_missing`,
         `media_wrong_kind`.
         """
-        stored_files = await media_store.load_media_types_size_and_next_number(connection, campaign_id)
+        stored_files = await media_store.load_file_types_total_size_and_next_number(connection, campaign_id)
         content_type_by_name = stored_files.content_type_by_name
         if media_zip is not None:
             names = {file.name for file in self.first_line_by_file}

@@ -14,7 +14,7 @@ from app.background.collection_pause import pause_garbage_collection
 from app.background.progress_stream import ReportRowCount
 from app.database import tables
 from app.database.audit_log import log_change
-from app.database.campaign import finish_campaign_and_tell_if_complete
+from app.database.campaign import try_to_finish_complete_campaign
 from app.database.exclusive_work import WorkClaim
 from app.database.statistics import analyze_tables_with_many_new_rows, flush_table_statistics_at_commit
 from app.designs.campaign import Campaign
@@ -65,7 +65,7 @@ class ResponseStorage:
     ) -> None:
         """Store the HITs, finish the campaign if it is complete, and count in the receipt what was stored."""
         stored_count, judgments_by_item = 0, dict[int, int]()
-        async for batch, counts in self.store_hits_yielding_each_batch(hits):
+        async for batch, counts in self.store_hits_yielding_batches_with_counts(hits):
             stored_count += len(batch)
             response_count = sum(hit.has_response for hit in batch)
             receipt.responses += response_count
@@ -78,13 +78,13 @@ class ResponseStorage:
             await analyze_tables_with_many_new_rows(connection, TABLES_OF_ANSWERS, added_count=0)
         now = self.answer_file.started_at
         async with self.engine.begin() as connection:
-            receipt.finished = await finish_campaign_and_tell_if_complete(connection, self.campaign.id, now=now)
+            receipt.finished = await try_to_finish_complete_campaign(connection, self.campaign.id, now=now)
         receipt.items, receipt.known = len(judgments_by_item), receipt.known - stored_count
         receipt.over_wanted = await asyncio.to_thread(
             count_items_over_wanted_judgments, self.campaign, judgments_by_item
         )
 
-    async def store_hits_yielding_each_batch(
+    async def store_hits_yielding_batches_with_counts(
         self, hits: list[ImportedHit]
     ) -> AsyncIterator[tuple[list[ImportedHit], dict[int, int]]]:
         """Store HITs in batches, and yield each batch with the number of judgments that its items have then.
@@ -102,11 +102,11 @@ class ResponseStorage:
             async with self.engine.begin() as connection:
                 await self.claim.hold_until_transaction_ends_or_raise(connection)
                 if is_first:
-                    await self.log_import_and_store_file_unless_at_once(
+                    await self.log_import_and_store_file_if_in_batches(
                         connection, hit_count=hit_count, is_stored_at_once=not hits
                     )
                 with pause_garbage_collection():  # a batch makes many objects, and frees them at its end
-                    stored_hits, counts, held_seconds = await self.store_batch_and_return_hits_counts_seconds(
+                    stored_hits, counts, held_seconds = await self.store_batch_returning_hits_counts_and_seconds(
                         connection, batch
                     )
                 if not hits and (self.has_begun or not is_first):
@@ -127,7 +127,7 @@ class ResponseStorage:
             if has_annotators:
                 await asyncio.sleep(held_seconds)
 
-    async def log_import_and_store_file_unless_at_once(
+    async def log_import_and_store_file_if_in_batches(
         self, connection: AsyncConnection, *, hit_count: int, is_stored_at_once: bool
     ) -> None:
         """Log the import, and store its file unless its HITs are stored in this transaction."""
@@ -150,7 +150,7 @@ class ResponseStorage:
                 status="draft",
             )
 
-    async def store_batch_and_return_hits_counts_seconds(
+    async def store_batch_returning_hits_counts_and_seconds(
         self, connection: AsyncConnection, batch: list[ImportedHit]
     ) -> tuple[list[StoredImportedHit], dict[int, int], float]:
         """Store some HITs; return those that are new, the judgments of their items, and how long annotators waited."""

@@ -80,7 +80,7 @@ def align_rows_per_criterion_or_refuse(
         hits.setdefault((row.worker_id, row.assignment_id), {})[row.criterion] = row
     aligned_hits = [
         [
-            row_in_item_order_of_or_refuse(next(iter(hit.values())), row)
+            row_reordered_like_first_row_or_refuse(next(iter(hit.values())), row)
             for row in rows_of_each_criterion_or_refuse(hit, criterion_names)
         ]
         for hit in hits.values()
@@ -100,7 +100,7 @@ def rows_of_each_criterion_or_refuse(
     return [row_by_criterion[name] for name in criterion_names]
 
 
-def row_in_item_order_of_or_refuse(first_row: ResultRow, row: ResultRow) -> ResultRow:
+def row_reordered_like_first_row_or_refuse(first_row: ResultRow, row: ResultRow) -> ResultRow:
     """Return a row with its items in the order of another row of its HIT. Raises `Invalid` (`criteria_differ`)."""
     if set(row.items) != set(first_row.items) or row.segment != first_row.segment:
         message = (

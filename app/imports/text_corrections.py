@@ -229,7 +229,7 @@ async def refuse_unshowable_or_unchanged_text(
     content = Content.from_campaign(campaign)
     if content.is_plain_text:
         return
-    stored_files = await media_store.load_media_types_size_and_next_number(connection, campaign.id)
+    stored_files = await media_store.load_file_types_total_size_and_next_number(connection, campaign.id)
     for problem in iterate_media_problems_of_item(content, stored_files.content_type_by_name, ItemTexts(new_text)):
         raise Invalid(f"{problem.message[0].upper()}{problem.message[1:]} Nothing was changed.", code=problem.code)
 

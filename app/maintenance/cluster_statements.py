@@ -86,7 +86,10 @@ async def explain_sql_constants(connection: AsyncConnection) -> list[StatementPl
     for name, sql, parameter_names in iterate_sql_constants():
         if QUERY_PATTERN.match(sql) and name not in REPLACED_ON_CITUS:
             try:
-                tasks, problem = count_most_tasks(await explain_with_example_values(driver, sql, parameter_names)), ""
+                tasks, problem = (
+                    highest_task_count_of_plan(await explain_with_example_values(driver, sql, parameter_names)),
+                    "",
+                )
             except asyncpg.PostgresError as error:
                 tasks, problem = 0, str(error)
             plans.append(StatementPlan(name, tasks, problem))
@@ -117,9 +120,9 @@ def example_value_sql(parameter: str, kind: str) -> str:
     return f"CAST({literal} AS {kind})"
 
 
-def count_most_tasks(plan: Any) -> int:
+def highest_task_count_of_plan(plan: Any) -> int:
     """Return the most tasks of one step of a plan; Citus runs a task on one shard of each table."""
     if isinstance(plan, dict):
         own: int = plan.get("Task Count", 0)
-        return max([own, *map(count_most_tasks, plan.values())])
-    return max(map(count_most_tasks, plan), default=0) if isinstance(plan, list) else 0
+        return max([own, *map(highest_task_count_of_plan, plan.values())])
+    return max(map(highest_task_count_of_plan, plan), default=0) if isinstance(plan, list) else 0

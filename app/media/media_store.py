@@ -83,7 +83,7 @@ class CampaignFiles(NamedTuple):
     next_number: int
 
 
-async def load_media_types_size_and_next_number(connection: AsyncConnection, campaign_id: int) -> CampaignFiles:
+async def load_file_types_total_size_and_next_number(connection: AsyncConnection, campaign_id: int) -> CampaignFiles:
     rows = (await connection.execute(SELECT_CAMPAIGN_FILES, {"campaign": campaign_id})).all()
     last_number = max((row.number for row in rows), default=-1)
     return CampaignFiles({row.name: row.content_type for row in rows}, sum(row.size for row in rows), last_number + 1)

@@ -93,7 +93,7 @@ def iterate_unpacked_media_pieces_or_refuse(
             for path, info in zip_entries_by_path_or_refuse(archive).items()
             if path.startswith(media_zip.folder or "")
         }
-        names_and_paths, respelled_paths = name_path_pairs_and_path_by_respelled_name_or_refuse(
+        names_and_paths, respelled_paths = name_path_pairs_and_respellings_or_refuse(
             entry_by_path, media_zip, referenced_names, existing_names
         )
         if path_by_respelled_name is not None:
@@ -163,7 +163,7 @@ def folder_around_all_paths_or_empty(paths: Collection[str]) -> str:
     return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
 
 
-def name_path_pairs_and_path_by_respelled_name_or_refuse(
+def name_path_pairs_and_respellings_or_refuse(
     paths: Collection[str], media_zip: MediaZip, referenced_names: Collection[str], existing_names: Collection[str]
 ) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """Return the name that items use for each file, with its path, in the order of the paths; and the respelled names.

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.access import SHARING_CAMPAIGN_ID, Access, visible_campaigns_sql_condition
 from app.accounts.members import member_role_sql
-from app.campaigns.item_list import escape_like_pattern
+from app.campaigns.item_list import escape_for_sql_like
 from app.database.tables import campaigns, items
 from app.designs.campaign import Campaign
 from app.palette.entry import MAX_ENTRIES_PER_GROUP, PaletteEntry
@@ -94,7 +94,7 @@ async def find_matching_annotator_entries(
     """Return the annotators whose name or pseudonym begins with the words."""
     parameters = {
         "campaign": campaign.id,
-        "beginning": f"{escape_like_pattern(words)}%",
+        "beginning": f"{escape_for_sql_like(words)}%",
         "limit": MAX_ENTRIES_PER_GROUP,
     }
     address = f"/admin/campaigns/{campaign.slug}/annotators/"

@@ -87,12 +87,12 @@ async def approve_submissions_and_add_problems(context: ApprovalContext, problem
         if refusals_by_study[study] >= MAX_REFUSALS_PER_STUDY:
             continue
         call = RewardCall(context.account.campaign_id, secrets.token_hex(8))
-        if not await begin_approval_and_tell_if_possible(context, call, submission):
+        if not await try_to_begin_approval(context, call, submission):
             continue
         try:
             await context.service.approve_submission(submission)
         except CallRefused as refused:
-            if problem := await settle_refused_approval_and_return_problem(context, call, submission, study, refused):
+            if problem := await store_refused_approval_and_return_problem(context, call, submission, study, refused):
                 problems.append(problem)
                 refusals_by_study[study] += MAX_REFUSALS_PER_STUDY if refused.is_about_balance else 1
         except ServiceFailure as failure:
@@ -113,7 +113,7 @@ async def list_approvable_submissions_with_studies(context: ApprovalContext) -> 
         return [(row.external_id, row.study) for row in rows if row.study not in context.studies_left_to_people]
 
 
-async def begin_approval_and_tell_if_possible(context: ApprovalContext, call: RewardCall, submission: str) -> bool:
+async def try_to_begin_approval(context: ApprovalContext, call: RewardCall, submission: str) -> bool:
     """Commit that the reward is being sent, and return True, if the submission may still be approved without a person.
 
     The account is locked, as by a person who decides about the submission, so that one of the two sees the other.
@@ -126,7 +126,7 @@ async def begin_approval_and_tell_if_possible(context: ApprovalContext, call: Re
         return marked.one_or_none() is not None
 
 
-async def settle_refused_approval_and_return_problem(
+async def store_refused_approval_and_return_problem(
     context: ApprovalContext, call: RewardCall, submission: str, study: str, refused: CallRefused
 ) -> str:
     """Store what a refused approval means, as another may have decided about the submission.

@@ -44,7 +44,7 @@ LOAD_DOWNLOADED_LIST = text("""
 """)
 
 
-async def take_over_payments_by_hand_and_return_them(
+async def claim_payments_to_make_by_hand(
     connection: AsyncConnection, campaign: Campaign, study: str, *, now: datetime
 ) -> Sequence[Row[Any]]:
     """Return the prepared payments of a study for the platform's own page. From now on Easel does not send them.

@@ -184,7 +184,7 @@ async def find_account_by_hook_key_or_refuse(connection: AsyncConnection, platfo
     return account
 
 
-async def check_settings_and_tell_if_workspace_checked(
+async def check_settings_returning_if_workspace_checked(
     connector: ServiceConnector, chosen: ConnectionSettings, campaign: Campaign, stored: Row[Any] | None
 ) -> bool:
     """Check what was entered, and the token and its workspace with the service. This makes calls, so no transaction is
@@ -288,14 +288,14 @@ async def check_and_store_payment_settings_or_refuse(
     Raises:
         Conflict: `currency_fixed`: the campaign's currency changed since its first payment; `connection_changed`;
             `payments_on_cluster`.
-        Invalid: See `check_settings_and_tell_if_workspace_checked`.
+        Invalid: See `check_settings_returning_if_workspace_checked`.
         BadGateway: `service_unavailable`.
 
     """
     refuse_payments_on_cluster(database)
     async with database.begin() as connection:
         stored = await load_account_or_none(connection, campaign.id)
-    is_checked = await check_settings_and_tell_if_workspace_checked(connector, chosen, campaign, stored)
+    is_checked = await check_settings_returning_if_workspace_checked(connector, chosen, campaign, stored)
     has_new_token = bool(chosen.token or chosen.token_variable)
     parameters = {
         "campaign": campaign.id,

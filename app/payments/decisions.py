@@ -32,10 +32,10 @@ from app.payments.ledger import LOCK_ACCOUNT, load_ledger_totals, over_budget_er
 from app.payments.rewards import (
     RewardCall,
     find_other_campaign_with_reward_or_none,
-    mark_reward_as_sending_and_tell_if_marked,
     reserve_rewards_and_count_those_beyond_budget,
     store_outcome_of_failed_approval,
     store_reward_state_after_call,
+    try_to_mark_reward_as_sending,
     update_rewards_to_submission_statuses,
 )
 from app.payments.sending import TIME_FOR_CALL_THAT_PAYS, Clock
@@ -239,7 +239,7 @@ async def begin_approval_or_refuse(
             "the platform’s own page. Nothing was changed.",
             code="reward_elsewhere",
         )
-    if not await mark_reward_as_sending_and_tell_if_marked(connection, call, submission.external_id, now=now):
+    if not await try_to_mark_reward_as_sending(connection, call, submission.external_id, now=now):
         raise Conflict(APPROVAL_IS_UNDER_WAY, code="submission_decided")
 
 

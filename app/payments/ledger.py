@@ -113,13 +113,13 @@ class LedgerTotals:
         return {state: self.bonuses.get(state, 0) + self.rewards.get(state, 0) for state in states}
 
     @property
-    def committed_amount(self) -> int:
+    def amount_counted_against_budget(self) -> int:
         counted = self.amounts if self.budget_covers_rewards else self.bonuses
         return sum(counted.get(state, 0) for state in STATES_WITHIN_BUDGET)
 
     @property
     def left(self) -> int:
-        return max(0, self.budget - self.committed_amount)
+        return max(0, self.budget - self.amount_counted_against_budget)
 
 
 async def add_prepared_bonuses_and_count_new(
@@ -335,9 +335,9 @@ async def retry_failed_payments_and_count_them(
     if not rows:
         raise Conflict("No payment failed that could be sent again. Nothing was changed.", code="nothing_to_pay")
     totals = await load_ledger_totals(connection, campaign.id, account)
-    if totals.committed_amount > account.budget:
+    if totals.amount_counted_against_budget > account.budget:
         amount = sum(row.amount for row in rows)
-        left = account.budget - (totals.committed_amount - amount)
+        left = account.budget - (totals.amount_counted_against_budget - amount)
         raise over_budget_error(account, amount, left)  # which ends the transaction
     await connection.execute(MAKE_ACCOUNT_DUE, {"campaign": campaign.id, "now": now})
     await log_change(connection, "payments.retried", campaign, about=str(len(rows)))

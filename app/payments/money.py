@@ -22,7 +22,7 @@ def parse_amount_or_refuse(text: str, *, where: str = "The amount") -> int:
     return amount
 
 
-def amount_text(amount: int) -> str:
+def hundredths_text(amount: int) -> str:
     """Return hundredths as `4.25`, as people type them into a form."""
     return f"{amount // 100}.{amount % 100:02d}"
 

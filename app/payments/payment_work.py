@@ -17,11 +17,11 @@ from app.payments.connections import ServiceConnector, platform_service_of_accou
 from app.payments.notice_subscription import check_subscription_and_store_problem
 from app.payments.reading_back import read_back_unclear_payments
 from app.payments.reconciliation import (
-    forget_strangers_and_tell_if_identifiers_were_erased,
+    forget_strangers_if_identifiers_were_erased,
     is_about_whole_account,
     reconcile_submissions_and_add_problems,
 )
-from app.payments.sending import Clock, SendingContext, send_prepared_payments, settle_interrupted_payments
+from app.payments.sending import Clock, SendingContext, resolve_interrupted_payments, send_prepared_payments
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +70,10 @@ class PaymentWork:
 
     async def pay_and_reconcile_due_campaigns(self) -> None:
         """Work on each campaign that is due now, one after the other."""
-        while account := await self.take_due_account_or_none():
+        while account := await self.claim_due_account_or_none():
             await self.pay_and_reconcile_account(account)
 
-    async def take_due_account_or_none(self) -> Row[Any] | None:
+    async def claim_due_account_or_none(self) -> Row[Any] | None:
         now = await self.clock()
         async with self.database.begin() as connection:
             parameters = {"now": now, "next": now + TIME_BETWEEN_TURNS, "held_until": now + MAX_TIME_OF_TURN}
@@ -83,7 +83,7 @@ class PaymentWork:
         """Work on one campaign, store the problems if the service fails, and let the campaign go."""
         turn = Turn()
         try:
-            await self.settle_send_and_reconcile_payments(account, turn)
+            await self.resolve_send_and_reconcile_payments(account, turn)
         except ServiceFailure as failure:
             turn.problems.append(failure.message)
         async with self.database.begin() as connection:
@@ -96,7 +96,7 @@ class PaymentWork:
             }
             await connection.execute(NOTE_TURN, parameters)
 
-    async def settle_send_and_reconcile_payments(self, account: Row[Any], turn: Turn) -> None:
+    async def resolve_send_and_reconcile_payments(self, account: Row[Any], turn: Turn) -> None:
         """Settle what an ended process left, read back unclear payments, send those that are to be sent, and reconcile
         submissions. A step that fails, runs out of time or makes too many calls does not hold up the next.
 
@@ -104,8 +104,8 @@ class PaymentWork:
             ServiceFailure: The service cannot be reached, or the token cannot be read or is not accepted.
 
         """
-        await settle_interrupted_payments(self.database, account.campaign_id, now=await self.clock())
-        await forget_strangers_and_tell_if_identifiers_were_erased(self.database, account.campaign_id)
+        await resolve_interrupted_payments(self.database, account.campaign_id, now=await self.clock())
+        await forget_strangers_if_identifiers_were_erased(self.database, account.campaign_id)
         service = self.connector.service_with_token_of_account(account)
         steps = [self.read_back_unclear_payments_of_account, self.send, self.reconcile_submissions_of_account]
         if account.campaign_id in self.reconciles_first:

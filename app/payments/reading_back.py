@@ -66,7 +66,7 @@ async def read_back_unclear_payments(
             if unreadable >= MAX_UNREADABLE_SUBMISSIONS:
                 raise
         else:
-            await settle_unclear_payments_by_bonuses_seen(database, campaign_id, submission, amounts, now=now)
+            await resolve_unclear_payments_by_bonuses_seen(database, campaign_id, submission, amounts, now=now)
 
 
 async def store_that_service_showed_no_bonuses(
@@ -77,19 +77,19 @@ async def store_that_service_showed_no_bonuses(
         await connection.execute(STORE_THAT_NOTHING_WAS_SHOWN, parameters)
 
 
-async def settle_unclear_payments_by_bonuses_seen(
+async def resolve_unclear_payments_by_bonuses_seen(
     database: AsyncEngine, campaign_id: int, submission: str, amounts: Sequence[int], *, now: datetime
 ) -> None:
     """Settle the unclear payments of a submission by the bonuses that the service says it has."""
     key = {"campaign": campaign_id, "submission": submission}
     async with database.begin() as connection:
         rows = (await connection.execute(LOCK_PAYMENTS_OF_SUBMISSION, key)).all()
-        found = ids_of_payments_surely_made(rows, amounts)
+        found = ids_of_unclear_payments_surely_made(rows, amounts)
         await connection.execute(MARK_PAYMENTS_AS_FOUND, {"campaign": campaign_id, "ids": found, "now": now})
         await connection.execute(STORE_AMOUNTS_SEEN, {**key, "now": now, "amounts": [*amounts]})
 
 
-def ids_of_payments_surely_made(rows: Sequence[Row[Any]], amounts: Sequence[int]) -> list[int]:
+def ids_of_unclear_payments_surely_made(rows: Sequence[Row[Any]], amounts: Sequence[int]) -> list[int]:
     """Return the ids of unclear payments that must be among the bonuses of a submission: those of an amount that is
     there more often than others paid it before and than Easel knows to have paid it.
     """

@@ -110,7 +110,7 @@ async def reconcile_submissions_and_add_problems(
         ServiceFailure: The service cannot be reached, or does not accept the token.
 
     """
-    if await forget_strangers_and_tell_if_identifiers_were_erased(database, account.campaign_id):
+    if await forget_strangers_if_identifiers_were_erased(database, account.campaign_id):
         return
     for study in study_ids_of_account(account):
         now = await clock()  # before the call: a change after it is seen the next time
@@ -168,7 +168,7 @@ def is_about_whole_account(failure: ServiceFailure) -> bool:
     return isinstance(failure, CallNotMade) or failure.status == 401
 
 
-async def forget_strangers_and_tell_if_identifiers_were_erased(database: AsyncEngine, campaign_id: int) -> bool:
+async def forget_strangers_if_identifiers_were_erased(database: AsyncEngine, campaign_id: int) -> bool:
     """Return whether the campaign's ids were erased; if so, delete the submissions of people who never came."""
     async with database.begin() as connection:
         key = {"campaign": campaign_id}
@@ -196,7 +196,7 @@ async def store_and_prune_submissions_of_study(
     """
     async with database.begin() as connection:
         key = {"campaign": account.campaign_id, "platform": account.platform, "study": study, "now": now}
-        link_key = await lock_and_return_link_key_or_none_if_study_unread(connection, key)
+        link_key = await lock_study_and_return_link_key_or_none(connection, key)
         if link_key is None:
             return
         people = [submission.participant for submission in submissions]
@@ -224,9 +224,7 @@ async def store_and_prune_submissions_of_study(
         await flush_table_statistics_at_commit(connection)
 
 
-async def lock_and_return_link_key_or_none_if_study_unread(
-    connection: AsyncConnection, key: Mapping[str, Any]
-) -> str | None:
+async def lock_study_and_return_link_key_or_none(connection: AsyncConnection, key: Mapping[str, Any]) -> str | None:
     """Lock the campaign and its studies, and return the campaign's key; None if the study is no longer read, or the
     campaign's ids were erased.
     """

@@ -351,7 +351,7 @@ async def find_other_campaign_with_reward_or_none(
     return (await connection.execute(FIND_OTHER_CAMPAIGN_WITH_REWARD, parameters)).scalar_one_or_none()
 
 
-async def mark_reward_as_sending_and_tell_if_marked(
+async def try_to_mark_reward_as_sending(
     connection: AsyncConnection, call: RewardCall, submission: str, *, now: datetime
 ) -> bool:
     """Mark the reward of a submission as being sent, if it is prepared or unclear. Return whether it was."""

@@ -142,7 +142,7 @@ class SendingContext:
     max_bonuses: int
 
 
-async def settle_interrupted_payments(database: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+async def resolve_interrupted_payments(database: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
     """Prepare payments again that an ended process has certainly not made, mark the others as unclear, and cancel those
     of people whose ids were erased.
     """
@@ -174,7 +174,7 @@ async def send_prepared_payments(context: SendingContext) -> None:
     """
     waiting: set[int] = set()
     while found := await find_payments_to_send(context, waiting):
-        if await send_one_batch_and_tell_whether_to_stop(context, found, waiting):
+        if await send_one_batch_returning_whether_to_stop(context, found, waiting):
             return
 
 
@@ -189,20 +189,20 @@ async def find_payments_to_send(context: SendingContext, waiting_ids: set[int]) 
         return (await connection.execute(FIND_PAYMENTS_TO_SEND, parameters)).all()
 
 
-async def send_one_batch_and_tell_whether_to_stop(
+async def send_one_batch_returning_whether_to_stop(
     context: SendingContext, payments: Sequence[Row[Any]], waiting_ids: set[int]
 ) -> bool:
     """Send payments of one study, and add those that have to wait to `waiting_ids`. Return whether to stop: another
     call is under way, or this one failed.
     """
-    earlier = await load_earlier_payments_and_note_waiting_ids(context, payments, waiting_ids)
+    earlier = await load_earlier_payments_and_add_waiting_ids(context, payments, waiting_ids)
     if not earlier:
         return False  # all of them failed for good or wait, so that others are found next
     parts = [earlier]
     while parts:
         part = parts.pop()
         batch = secrets.token_hex(8)
-        sending = await commit_payments_as_being_sent_and_return_them(context, batch, part)
+        sending = await take_call_and_commit_payments_as_sending(context, batch, part)
         if not sending:
             return True
         outcome = await register_and_pay_batch_or_none(context, batch, payments[0].study, sending)
@@ -244,7 +244,7 @@ async def register_and_pay_batch_or_none(
     except ServiceFailure as failure:
         return outcome_of_failed_registration(failure, len(sending))
     stored_at = await context.clock()
-    if not await store_bulk_id_and_tell_if_payable(context, batch_id, bulk_id, len(sending), now=stored_at):
+    if not await store_bulk_id_returning_if_payable(context, batch_id, bulk_id, len(sending), now=stored_at):
         return None
     if await context.clock() - stored_at > MAX_TIME_UNTIL_CALL:
         return BatchOutcome("prepared", "Easel was interrupted before it sent this payment.")
@@ -274,7 +274,7 @@ class EarlierPayments(NamedTuple):
     others: int
 
 
-async def load_earlier_payments_and_note_waiting_ids(
+async def load_earlier_payments_and_add_waiting_ids(
     context: SendingContext, payments: Sequence[Row[Any]], waiting_ids: set[int]
 ) -> dict[int, EarlierPayments]:
     """Return the earlier payments of the same amount to the same submission, by payment.
@@ -330,7 +330,7 @@ async def store_reason_of_unsent_payments(
         await connection.execute(statement, parameters)
 
 
-async def commit_payments_as_being_sent_and_return_them(
+async def take_call_and_commit_payments_as_sending(
     context: SendingContext, batch_id: str, earlier: dict[int, EarlierPayments]
 ) -> Sequence[Row[Any]]:
     """Take the workspace's call, and commit that these payments are being sent. Return them; none if the call is taken
@@ -356,7 +356,7 @@ async def commit_payments_as_being_sent_and_return_them(
         return sending
 
 
-async def store_bulk_id_and_tell_if_payable(
+async def store_bulk_id_returning_if_payable(
     context: SendingContext, batch_id: str, bulk_id: str, count: int, *, now: datetime
 ) -> bool:
     """Commit the service's id of the bonuses. Return whether they may be paid now: neither has another process taken

@@ -203,18 +203,18 @@ class CampaignForecast:
         return max(1, min(end + 1, len(checkpoints) - 1))
 
     @property
-    def judgments_at_end_of_curve(self) -> float:
+    def judgment_count_at_end_of_curve(self) -> float:
         """Judgments in all at the end of the curve."""
         return self.judgments + float(self.goal_forecast.checkpoints[self.index_of_last_goal_check_on_curve])
 
     @property
     def budget_choices_on_curve(self) -> list[BudgetChoice]:
         """The numbers of judgments per item that the curve shows, from the fewest above those so far."""
-        x = LinearScale(self.judgments, self.judgments_at_end_of_curve, CURVE_LEFT, CURVE_RIGHT)
+        x = LinearScale(self.judgments, self.judgment_count_at_end_of_curve, CURVE_LEFT, CURVE_RIGHT)
         fewest = max(1, ceil(self.judgments / self.item_count))
         return [
             BudgetChoice(number, x(number * self.item_count), self.sentence_on_budget(number))
-            for number in range(fewest, int(self.judgments_at_end_of_curve // self.item_count) + 1)
+            for number in range(fewest, int(self.judgment_count_at_end_of_curve // self.item_count) + 1)
         ]
 
     def sentence_on_budget(self, judgments_per_item: int) -> str:
@@ -231,7 +231,7 @@ class CampaignForecast:
     def chance_curve_svg_data(self) -> dict[str, Any]:
         """Chance that the goal is reached against judgments, in SVG units, until nearly all runs have reached it."""
         checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.share_of_runs_at_goal_at_each_check
-        end, last = self.index_of_last_goal_check_on_curve, self.judgments_at_end_of_curve
+        end, last = self.index_of_last_goal_check_on_curve, self.judgment_count_at_end_of_curve
         x, y = LinearScale(self.judgments, last, CURVE_LEFT, CURVE_RIGHT), LinearScale(0, 1, CURVE_BOTTOM, CURVE_TOP)
         step = choose_round_tick_step(last - self.judgments)
         points = zip(checkpoints[: end + 1].tolist(), shares[: end + 1].tolist(), strict=True)

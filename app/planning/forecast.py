@@ -48,7 +48,7 @@ from app.planning.goal_simulation import (
     is_forecast_measured_by_law,
 )
 from app.planning.participation import (
-    chosen_or_likely_total_annotators_or_refuse,
+    chosen_or_likely_annotator_count_or_refuse,
     sentence_on_origin_of_annotator_count,
 )
 from app.record import replay
@@ -118,7 +118,7 @@ async def forecast_cost_of_goal_or_refuse(
         comparisons = await load_past_comparisons(connection, campaign)
     settings, evidence, items = campaign_evidence_and_numbers_of_goal_items(campaign, evidence, gone_items)
     sample = min(count_simulated_items(campaign), len(evidence.tally.total))
-    total_annotators = chosen_or_likely_total_annotators_or_refuse(settings, evidence.tally, annotators)
+    total_annotators = chosen_or_likely_annotator_count_or_refuse(settings, evidence.tally, annotators)
     try:
         goal_forecast = forecast_goal(
             settings,

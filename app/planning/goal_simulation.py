@@ -38,8 +38,8 @@ from app.planning.crowd_model import (
 from app.planning.participation import (
     DEFAULT_ANNOTATORS_IN_TOTAL,
     Participation,
-    annotators_with_hits_left,
     items_seen_by_annotator_place,
+    participation_with_hits_left,
 )
 from app.selection.pairs_rule import PairsIndex
 from app.selection.registry import SELECTION_RULES
@@ -199,7 +199,7 @@ def is_forecast_measured_by_law(campaign: Campaign, evidence: GoalEvidence) -> b
     return evidence.is_measured_by_law(campaign) and len(evidence.tally.total) <= MAX_ITEMS_MEASURED_BY_LAW
 
 
-def prepare_start_of_forecast(
+def build_forecast_start(
     campaign: Campaign,
     evidence: GoalEvidence,
     fallback_crowd: Population | GoalEvidence,
@@ -217,7 +217,7 @@ def prepare_start_of_forecast(
 
     """
     by_law_estimates = is_forecast_measured_by_law(campaign, evidence)
-    participation = annotators_with_hits_left(
+    participation = participation_with_hits_left(
         campaign, evidence.tally, annotator_count, identities_matter=by_law_estimates
     )
     seen_items = items_seen_by_annotator_place(participation, evidence.tally)
@@ -293,7 +293,7 @@ def forecast_goal(
         priors = None if priors is None else priors[:, sampled_items]
         comparisons = comparisons.select_items(sampled_items)
     forecast_start = replace(
-        prepare_start_of_forecast(campaign, evidence, fallback_crowd, annotator_count, priors), comparisons=comparisons
+        build_forecast_start(campaign, evidence, fallback_crowd, annotator_count, priors), comparisons=comparisons
     )
     checkpoints = hit_count_before_each_goal_check(
         -(-len(evidence.tally.total) * MAX_NEW_JUDGMENTS_PER_ITEM // items_per_hit),

@@ -14,7 +14,7 @@ from app.accounts.roles import CHANGE_CAMPAIGN
 from app.background.progress_stream import ReportingJob, iterate_progress_then_outcome
 from app.campaigns import forecast_findings, hints, summaries
 from app.campaigns.forecast_findings import ForecastFindings
-from app.campaigns.totals import sentence_on_cost_by_settings_or_empty
+from app.campaigns.totals import sentence_on_planned_work_and_pay_or_empty
 from app.errors import Conflict, Invalid, Refusal
 from app.goals.progress import describe_goal
 from app.http.dependencies import Database, Now, is_json_wanted, is_script_request, render_page
@@ -59,7 +59,7 @@ async def show_forecast(
         "like": like or forecast.DEFAULT_POPULATION,
         "at_once": at_once,
         "has_pace": has_pace,
-        "cost_by_settings": sentence_on_cost_by_settings_or_empty(campaign),
+        "cost_by_settings": sentence_on_planned_work_and_pay_or_empty(campaign),
         "last_plan": ForecastFindings.from_stored(
             campaign.newest_plan, items=campaign.item_count, per_item=campaign.judgments_per_item
         ),

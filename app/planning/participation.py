@@ -39,7 +39,7 @@ class Participation:
         return {number: place for place, number in enumerate(self.known_annotators.tolist())}
 
 
-def annotator_numbers_and_hits_done(tally: Tally, items_per_hit: int) -> tuple[Integers, Integers]:
+def annotator_numbers_and_done_hit_counts(tally: Tally, items_per_hit: int) -> tuple[Integers, Integers]:
     """Return the numbers of the annotators who have answered, (J,) in order, and about how many HITs each answered,
     (J,).
     """
@@ -48,7 +48,7 @@ def annotator_numbers_and_hits_done(tally: Tally, items_per_hit: int) -> tuple[I
     return annotators, -(-np.bincount(annotator_index, pairs.counts, len(annotators)).astype(np.intp) // items_per_hit)
 
 
-def annotators_with_hits_left(
+def participation_with_hits_left(
     campaign: Campaign, tally: Tally, annotator_count: int, *, identities_matter: bool
 ) -> Participation:
     """Return who may answer a campaign that has `annotator_count` annotators in all.
@@ -61,7 +61,9 @@ def annotators_with_hits_left(
         left than others.
 
     """
-    known_annotators, hits_done = annotator_numbers_and_hits_done(tally, campaign.selection_settings.items_per_hit)
+    known_annotators, hits_done = annotator_numbers_and_done_hit_counts(
+        tally, campaign.selection_settings.items_per_hit
+    )
     hit_limit = campaign.hits_per_annotator
     if not (identities_matter or hit_limit or not campaign.repeat_items):
         known_annotators = known_annotators[:0]
@@ -92,19 +94,19 @@ def items_seen_by_annotator_place(participation: Participation, tally: Tally) ->
     return items_by_place
 
 
-def chosen_or_likely_total_annotators_or_refuse(campaign: Campaign, tally: Tally, chosen_count: int | None) -> int:
+def chosen_or_likely_annotator_count_or_refuse(campaign: Campaign, tally: Tally, chosen_count: int | None) -> int:
     """Return the number of a campaign's annotators: the chosen one, or a likely one that suffices for its judgments.
 
     Raises `Invalid` (`too_few_annotators`) if the chosen number cannot give the judgments that the campaign wants.
     """
-    hits_done = annotator_numbers_and_hits_done(tally, campaign.selection_settings.items_per_hit)[1]
-    minimum, reason = fewest_possible_annotators_and_reason(campaign, tally)
+    hits_done = annotator_numbers_and_done_hit_counts(tally, campaign.selection_settings.items_per_hit)[1]
+    minimum, reason = min_annotator_count_and_reason(campaign, tally)
     if chosen_count is None:
         return max(
             minimum,
-            estimate_total_annotators_by_chao1(hits_done)
+            estimate_annotator_count_by_chao1(hits_done)
             if (hits_done > 1).any()
-            else max(DEFAULT_ANNOTATORS_IN_TOTAL, estimate_total_annotators_by_chao1(hits_done)),
+            else max(DEFAULT_ANNOTATORS_IN_TOTAL, estimate_annotator_count_by_chao1(hits_done)),
         )
     if chosen_count < minimum:
         message = f"Too few annotators: {reason}. Enter {minimum:,} or more, or leave the number empty."
@@ -116,7 +118,7 @@ def sentence_on_origin_of_annotator_count(
     campaign: Campaign, tally: Tally, annotator_count: int, chosen_count: int | None
 ) -> str:
     """Return a sentence on where the number of annotators comes from."""
-    answered = len(annotator_numbers_and_hits_done(tally, campaign.selection_settings.items_per_hit)[0])
+    answered = len(annotator_numbers_and_done_hit_counts(tally, campaign.selection_settings.items_per_hit)[0])
     if chosen_count is not None:
         return f"Planned for {pluralize(annotator_count, 'annotator')}."
     so_far = (
@@ -125,10 +127,10 @@ def sentence_on_origin_of_annotator_count(
     return f"Assumes {pluralize(annotator_count, 'annotator')}; {so_far}. Enter the number if you know it."
 
 
-def fewest_possible_annotators_and_reason(campaign: Campaign, tally: Tally) -> tuple[int, str]:
+def min_annotator_count_and_reason(campaign: Campaign, tally: Tally) -> tuple[int, str]:
     """Return the fewest annotators who can give every item the judgments that it wants, and the reason in words."""
     asking = campaign.selection_settings
-    known_annotators, hits_done = annotator_numbers_and_hits_done(tally, asking.items_per_hit)
+    known_annotators, hits_done = annotator_numbers_and_done_hit_counts(tally, asking.items_per_hit)
     missing = np.maximum(0, asking.judgments_per_item - tally.judgments)
     bounds = [(max(1, len(known_annotators)), f"{len(known_annotators):,} have answered")]
     if not campaign.repeat_items:
@@ -147,7 +149,7 @@ def fewest_possible_annotators_and_reason(campaign: Campaign, tally: Tally) -> t
     return max(bounds)
 
 
-def estimate_total_annotators_by_chao1(hits_done: Integers) -> int:
+def estimate_annotator_count_by_chao1(hits_done: Integers) -> int:
     """Estimate how many people answer in all, from how many answered once and twice.
 
     This is the estimator of Chao (1984, "Nonparametric estimation of the number of classes in a population"), in the

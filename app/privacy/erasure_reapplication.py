@@ -18,7 +18,7 @@ from app.privacy.erasure_work import finish_erasures_that_are_due
 from app.privacy.erasures import erase_identifiers_and_return_erasure, store_erasure_request_or_refuse
 from app.privacy.invited_people import create_annotator_of_hashed_link_unless_erased
 from app.privacy.listed_people import create_annotator_of_listed_hash_unless_erased
-from app.privacy.withdrawal import delete_withdrawal_and_tell_if_it_was_open, store_withdrawal_and_return_erasure
+from app.privacy.withdrawal import store_withdrawal_and_return_erasure, try_to_delete_open_withdrawal
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ async def reapply_erasures_and_count_by_state(
     for listed in erasures:
         try:
             async with engine.begin() as connection:
-                if await reapply_erasure_and_tell_if_changed(connection, listed, now=now):
+                if await reapply_erasure_returning_if_changed(connection, listed, now=now):
                     count_by_state[listed.state] += 1
         except Conflict as refusal:
             log.warning("Receipt %s was not applied to the restored backup: %s", listed.receipt, refusal)
@@ -90,7 +90,7 @@ async def reapply_erasures_and_count_by_state(
     return count_by_state
 
 
-async def reapply_erasure_and_tell_if_changed(
+async def reapply_erasure_returning_if_changed(
     connection: AsyncConnection, listed: ListedErasure, *, now: datetime
 ) -> bool:
     """Apply a request of a list; return False if there is nothing to change.
@@ -104,7 +104,7 @@ async def reapply_erasure_and_tell_if_changed(
     except NotFound:
         return False
     if listed.state == "undone":
-        return await delete_withdrawal_and_tell_if_it_was_open(
+        return await try_to_delete_open_withdrawal(
             connection, campaign, listed.receipt, now=listed.requested_at, is_after_restore=True
         )
     hashes = [bytes.fromhex(part) for part in listed.person_hashes]

@@ -286,7 +286,7 @@ async def erase_identifiers_and_return_erasure(
     locked = (await connection.execute(LOCK_ERASURE, {"campaign": campaign.id, "id": erasure.id})).one_or_none()
     if locked is None or locked.identifiers_erased_at is not None:
         return erasure if locked is None else Erasure.from_erasure_row(locked)
-    person = await lock_person_and_close_hits_and_return_person_row(connection, key, now=now)
+    person = await lock_person_closing_hits_and_return_row(connection, key, now=now)
     hashes = [
         *known_hashes,
         person_hash(campaign.link_key, person.platform, person.worker_id),
@@ -306,7 +306,7 @@ async def erase_identifiers_and_return_erasure(
             now=now,
         )
     answers: int = (await connection.execute(COUNT_ANSWERS, key)).scalar_one()
-    counts = {"answers": answers} | await run_erasing_statements_and_return_nonzero_counts_by_table(
+    counts = {"answers": answers} | await erase_and_return_nonzero_counts_by_table(
         connection, FIRST_STATEMENTS, key, person.name
     )
     note = {"id": erasure.id, "now": now, "counts": json.dumps(counts), "hashes": hashes}
@@ -332,13 +332,11 @@ async def remove_values_of_answers(connection: AsyncConnection, erasure: Erasure
     if locked is None or locked.finished_at is not None:
         return
     # Also erase HITs and answers that were stored while the first step ran. The ids are erased already.
-    person = await lock_person_and_close_hits_and_return_person_row(connection, key, now=now)
+    person = await lock_person_closing_hits_and_return_row(connection, key, now=now)
     statements_of_rows = [(table, statement) for table, statement in FIRST_STATEMENTS if table != "annotators"]
-    await run_erasing_statements_and_return_nonzero_counts_by_table(connection, statements_of_rows, key, person.name)
+    await erase_and_return_nonzero_counts_by_table(connection, statements_of_rows, key, person.name)
     if erasure.rule == "remove":
-        await run_erasing_statements_and_return_nonzero_counts_by_table(
-            connection, ANSWER_REMOVAL_STATEMENTS, key, person.name
-        )
+        await erase_and_return_nonzero_counts_by_table(connection, ANSWER_REMOVAL_STATEMENTS, key, person.name)
     erasure_key = {"campaign": erasure.campaign_id, "id": erasure.id}
     if not (await connection.execute(HAS_IMPORT_FROM_BEFORE, erasure_key)).scalar_one():
         await connection.execute(NOTE_FINISHED_ERASURE, erasure_key | {"now": now})
@@ -353,7 +351,7 @@ async def reopen_erasures_since(connection: AsyncConnection, campaign_id: int, *
     await connection.execute(REOPEN_ERASURES_SINCE, {"campaign": campaign_id, "since": since})
 
 
-async def lock_person_and_close_hits_and_return_person_row(
+async def lock_person_closing_hits_and_return_row(
     connection: AsyncConnection, key: Mapping[str, Any], *, now: datetime
 ) -> Row[Any]:
     """Lock an annotator and all of their HITs, close the open ones, and return the ids and names of the annotator."""
@@ -363,7 +361,7 @@ async def lock_person_and_close_hits_and_return_person_row(
     return person
 
 
-async def run_erasing_statements_and_return_nonzero_counts_by_table(
+async def erase_and_return_nonzero_counts_by_table(
     connection: AsyncConnection, statements: Sequence[tuple[str, TextClause]], key: Mapping[str, Any], name: str
 ) -> dict[str, int]:
     """Run statements about an annotator, whose name on pages is `name`; return the number of changed rows by table."""

@@ -163,7 +163,7 @@ class RetentionStep:
         conditions = [self.table.c.campaign_id == campaign_id, literal_column(f"({self.left})", Boolean)]
         return [*conditions, tuple_(*self.key_columns) > tuple_(*last_key)] if last_key else conditions
 
-    async def erase_next_batch_and_return_count_and_last_key(
+    async def erase_next_batch_returning_count_and_last_key(
         self, connection: AsyncConnection, campaign_id: int, last_key: Sequence[Any]
     ) -> tuple[int, Sequence[Any]]:
         """Erase the next rows, and return how many they were and the key of the last; empty if no more are left."""
@@ -264,7 +264,7 @@ async def begin_transaction_holding_claim(engine: AsyncEngine, claim: WorkClaim)
         yield connection
 
 
-async def lock_campaign_and_tell_if_still_due(
+async def lock_campaign_returning_if_still_due(
     connection: AsyncConnection, campaign: Campaign, due: RetentionDue, max_days: int | None = None
 ) -> bool:
     """Lock a campaign, and return whether its data is still due: it may run again, or have other periods meanwhile."""
@@ -282,7 +282,7 @@ async def delete_campaign_if_still_due(
     async with begin_transaction_holding_claim(engine, claim) as connection:
         try:
             await lock_revisions_or_refuse(connection, campaign.id)  # an import of items would lose its campaign
-            if not await lock_campaign_and_tell_if_still_due(connection, campaign, due):
+            if not await lock_campaign_returning_if_still_due(connection, campaign, due):
                 return
             alert = {"campaign": campaign.id, "occasion": retention_alert_occasion(due), "before": now - WARNING_TIME}
             if not (await connection.execute(HAS_WARNED_BEFORE, alert)).scalar_one():
@@ -306,7 +306,7 @@ async def erase_data_kind_and_log(
     """
     key: dict[str, Any] = {"campaign": campaign.id, "kind": due.period}
     async with begin_transaction_holding_claim(engine, claim) as connection:
-        if not await lock_campaign_and_tell_if_still_due(connection, campaign, due, max_days):
+        if not await lock_campaign_returning_if_still_due(connection, campaign, due, max_days):
             return
         last = (await connection.execute(LOAD_LAST_RETENTION_RUN, key)).one_or_none()
         if last is not None and last.finished_at is not None and last.finished_at > now - TIME_BETWEEN_RUNS:
@@ -322,7 +322,7 @@ async def erase_data_kind_and_log(
         is_left = True
         while is_left:
             async with begin_transaction_holding_claim(engine, claim) as connection:
-                changed, after = await step.erase_next_batch_and_return_count_and_last_key(
+                changed, after = await step.erase_next_batch_returning_count_and_last_key(
                     connection, campaign.id, after
                 )
                 if changed:

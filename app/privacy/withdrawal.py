@@ -145,11 +145,11 @@ async def undo_withdrawal_or_refuse(
     state = await load_withdrawal_state_or_refuse(connection, campaign, assignment_id)
     if state.erasure is None:
         raise Conflict("Nothing is withdrawn. Your answers are kept.", code="not_withdrawn")
-    if not await delete_withdrawal_and_tell_if_it_was_open(connection, campaign, state.erasure.receipt, now=now):
+    if not await try_to_delete_open_withdrawal(connection, campaign, state.erasure.receipt, now=now):
         raise Conflict("This can no longer be taken back. Nothing was changed.", code="withdrawal_final")
 
 
-async def delete_withdrawal_and_tell_if_it_was_open(
+async def try_to_delete_open_withdrawal(
     connection: AsyncConnection,
     campaign: Campaign,
     receipt_number: str,

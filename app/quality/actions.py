@@ -17,9 +17,9 @@ DecisionFunction = Callable[..., Awaitable[Any]]
 
 ANNOTATOR_ACTIONS: dict[str, DecisionFunction] = {
     "hold": decisions.hold_annotator,
-    "release": decisions.release_annotator,
+    "release": decisions.release_held_annotator,
     "exclude": decisions.exclude_annotator,
-    "restore": decisions.restore_annotator,
+    "restore": decisions.restore_excluded_annotator,
 }
 ANSWER_ACTIONS: dict[str, DecisionFunction] = {
     "exclude": decisions.exclude_answer,

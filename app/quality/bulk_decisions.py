@@ -111,7 +111,7 @@ async def apply_bulk_decision_and_return_outcome(
     states_before: dict[str, str] = {}
     for name, row in rows.items():
         steps = decisions_that_bulk_action_needs(action, row.state, (states_to_restore or {}).get(name))
-        if steps and await apply_decisions_and_tell_if_state_unchanged(
+        if steps and await try_to_apply_decisions_to_unchanged_state(
             engine, slug, name, steps, reason=reasons[name], now=now
         ):
             states_before[name] = row.state
@@ -135,7 +135,7 @@ def decisions_that_bulk_action_needs(
     return DECISIONS_BETWEEN[annotator_state, new_state] if annotator_state in old_states else ()
 
 
-async def apply_decisions_and_tell_if_state_unchanged(
+async def try_to_apply_decisions_to_unchanged_state(
     engine: AsyncEngine, slug: str, name: str, decisions: Sequence[str], *, reason: str, now: datetime
 ) -> bool:
     """Apply decisions to an annotator; return False if somebody else has changed their state meanwhile."""

@@ -164,7 +164,7 @@ def feedback_of_each_criterion(
     ]
 
 
-def expected_places(stored_expectations: Mapping[str, Any]) -> tuple[int | None, ...]:
+def expected_place_or_none_of_each_criterion(stored_expectations: Mapping[str, Any]) -> tuple[int | None, ...]:
     """Return the expected place by each criterion, for designs whose answer is an order."""
     return tuple(
         answer.place for _, answer in sorted(stored_expected_answers_by_criterion_name(stored_expectations).items())

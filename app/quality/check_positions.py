@@ -27,7 +27,7 @@ class PlacedCheck(NamedTuple):
     shown_number: int
 
 
-def draw_placed_checks_for_hit(
+def draw_check_placements_for_hit_or_none(
     check_numbers: Sequence[int],
     item_numbers: Sequence[int],
     item_count: int,

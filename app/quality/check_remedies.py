@@ -111,7 +111,7 @@ class RemedyPlanner:
             checks = pluralize(self.check_counts[kind], f"{kind} item")
             return f"No task shows your {checks}, so “{title}” flags no one."
         met = self.text_on_checks_met_by_one_person(self.campaign, kind)
-        return f"“{title}” flags no one: {met}{self.text_on_need(self.campaign, kind)}."
+        return f"“{title}” flags no one: {met}{self.failures_needed_text_or_empty(self.campaign, kind)}."
 
     def remedies(self, kind: str) -> Iterator[CheckRemedy]:
         """Yield a share of tasks with which the rule can flag someone; otherwise one that needs fewer failures."""
@@ -122,7 +122,7 @@ class RemedyPlanner:
             yield CheckRemedy(
                 "show",
                 f"Show checks in {percent:g} % of tasks",
-                f"Then {met}{self.text_on_need(shown, kind)}.",
+                f"Then {met}{self.failures_needed_text_or_empty(shown, kind)}.",
                 {"checks_percent": percent},
             )
         if not self.can_flag(shown, kind):
@@ -197,7 +197,7 @@ class RemedyPlanner:
         met = number_of_checks_one_person_meets_text(workload, kind)
         return f"one person meets {met} of {pluralize(total, noun)}"
 
-    def text_on_need(self, campaign: Campaign, kind: str) -> str:
+    def failures_needed_text_or_empty(self, campaign: Campaign, kind: str) -> str:
         """Return that this is not enough for the rule, as the end of a sentence; empty if it is."""
         if self.can_flag(campaign, kind):
             return ""

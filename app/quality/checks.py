@@ -20,7 +20,7 @@ from app.errors import Conflict, pluralize, shorten_echo
 from app.quality.check_expectations import (
     CriterionDesigns,
     criterion_designs,
-    expected_places,
+    expected_place_or_none_of_each_criterion,
     feedback_of_each_criterion,
     iterate_reasons_expectations_are_impossible,
 )
@@ -204,7 +204,10 @@ def refuse_check_sets_not_fitting_a_hit(rows: Sequence[Any], count: int) -> None
         if row.set_name:
             by_set.setdefault(row.set_name, []).append(row)
     for name, members in by_set.items():
-        if len(members) != count or len({expected_places(row.expected) for row in members}) == 1:
+        if (
+            len(members) != count
+            or len({expected_place_or_none_of_each_criterion(row.expected) for row in members}) == 1
+        ):
             raise Conflict(
                 f"The set “{shorten_echo(name)}” has {pluralize(len(members), 'check')}. A task shows {count} of one "
                 "set, with at least two different places. Upload the items and checks again to replace the "
@@ -256,7 +259,7 @@ async def draw_unseen_checks_or_empty(
 
 def checks_with_different_places_first(checks: Sequence[CheckItem], count: int) -> list[CheckItem]:
     """Reorder checks so that the first two have different places; return none if all have the same place."""
-    places = [expected_places(check.expected) for check in checks]
+    places = [expected_place_or_none_of_each_criterion(check.expected) for check in checks]
     same_place = [check for check, place in zip(checks, places, strict=True) if place == places[0]]
     other_places = [check for check, place in zip(checks, places, strict=True) if place != places[0]]
     return [same_place[0], other_places[0], *same_place[1:count], *other_places[1:]] if other_places else []

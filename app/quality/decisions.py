@@ -95,7 +95,7 @@ async def hold_annotator(
     await log_decision(connection, "answers.hold", campaign, annotator_id, reason=reason, actor=actor)
 
 
-async def release_annotator(
+async def release_held_annotator(
     connection: AsyncConnection,
     campaign: Campaign,
     annotator_id: int,
@@ -126,12 +126,12 @@ async def exclude_annotator(
     await set_annotator_blocked_state_or_refuse(
         connection, campaign, annotator_id, "excluded", allowed_states=["", "held"], reason=reason, actor=actor, now=now
     )
-    return await store_and_log_decision_and_return_number(
+    return await store_and_log_decision_returning_number(
         connection, campaign, "exclude", annotator_id, reason=reason, now=now, actor=actor
     )
 
 
-async def restore_annotator(
+async def restore_excluded_annotator(
     connection: AsyncConnection,
     campaign: Campaign,
     annotator_id: int,
@@ -144,7 +144,7 @@ async def restore_annotator(
     one. Return the decision's number. Raises as `exclude_annotator` does, plus `Conflict` (`not_excluded`).
     """
     await clear_annotator_blocked_state_or_refuse(connection, campaign, annotator_id, "excluded", reason)
-    return await store_and_log_decision_and_return_number(
+    return await store_and_log_decision_returning_number(
         connection, campaign, "include", annotator_id, reason=reason, now=now, actor=actor
     )
 
@@ -171,7 +171,7 @@ async def exclude_answer(
     answer_state = await lock_and_load_answer_state_or_refuse(connection, campaign, answer_number, reason)
     if answer_state.last == "exclude":
         raise Conflict(f"Answer {answer_number} is already excluded. Nothing was changed.", code="already_excluded")
-    return await store_and_log_decision_and_return_number(
+    return await store_and_log_decision_returning_number(
         connection, campaign, "exclude", answer_state.annotator, answer_number, reason=reason, now=now, actor=actor
     )
 
@@ -197,7 +197,7 @@ async def restore_answer(
             code="not_excluded",
             answer=answer_number,
         )
-    return await store_and_log_decision_and_return_number(
+    return await store_and_log_decision_returning_number(
         connection, campaign, "include", answer_state.annotator, answer_number, reason=reason, now=now, actor=actor
     )
 
@@ -301,7 +301,7 @@ def answer_not_found_error(campaign: Campaign, answer_number: int) -> NotFound:
     return NotFound(f"“{campaign.name}” has no answer {answer_number}.", code="response_not_found")
 
 
-async def store_and_log_decision_and_return_number(
+async def store_and_log_decision_returning_number(
     connection: AsyncConnection,
     campaign: Campaign,
     kind: DecisionKind,

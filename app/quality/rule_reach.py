@@ -118,7 +118,7 @@ def reach_of_active_rules_by_name(campaign: Campaign, workload: AnnotatorWorkloa
     }
 
 
-def average_hits_with_checks(max_hits: int, max_hits_with_checks: int, checks_percent: float) -> float:
+def average_count_of_hits_with_checks(max_hits: int, max_hits_with_checks: int, checks_percent: float) -> float:
     """Return how many of one person's HITs show checks on average.
 
     Each HIT shows checks with the same probability, until the person has met all checks.
@@ -145,7 +145,11 @@ def expected_check_count_or_none(workload: AnnotatorWorkload, kind: str) -> floa
     available, check_total = workload.max_checks.get(kind, 0), sum(workload.max_checks.values())
     if not check_total:
         return 0.0
-    return average_hits_with_checks(workload.max_hits, check_total, workload.checks_percent) * available / check_total
+    return (
+        average_count_of_hits_with_checks(workload.max_hits, check_total, workload.checks_percent)
+        * available
+        / check_total
+    )
 
 
 def sentence_on_checks_met_by_one_person_or_empty(workload: AnnotatorWorkload) -> str:

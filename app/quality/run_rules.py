@@ -84,7 +84,7 @@ async def scan_annotators_and_record_findings(
         findings, watermark = await load_new_findings_and_watermark(connection, campaign, since)
     new_findings = 0
     for finding in findings:
-        new_findings += await record_finding_and_apply_action_and_tell_if_new(engine, campaign, finding, now=now)
+        new_findings += await record_finding_and_apply_action_if_new(engine, campaign, finding, now=now)
     return RuleScanPosition(watermark, settings, new_findings)
 
 
@@ -178,7 +178,7 @@ def evaluate_rule_and_return_findings(
     ]
 
 
-async def record_finding_and_apply_action_and_tell_if_new(
+async def record_finding_and_apply_action_if_new(
     engine: AsyncEngine, campaign: Campaign, finding: AnnotatorFinding, *, now: datetime
 ) -> bool:
     """Store a finding and apply its action. Return whether it is new."""

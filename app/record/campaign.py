@@ -10,7 +10,7 @@ from app.database.campaign import (
     find_campaign_id_or_refuse,
     gold_and_attention_item_count_sql,
     gold_count_sql,
-    has_people_sql,
+    has_personal_links_sql,
     number_of_items_sql,
     retired_count_sql,
     unknown_campaign_slug_error,
@@ -58,7 +58,7 @@ async def load_campaign_for_page_or_refuse(connection: AsyncConnection, slug: st
         retired_count_sql(campaign_id).label("retired_count"),
         gold_and_attention_item_count_sql(campaign_id).label("check_count"),
         gold_count_sql(campaign_id).label("gold_count"),
-        has_people_sql(campaign_id).label("has_people"),
+        has_personal_links_sql(campaign_id).label("has_people"),
     ).where(campaigns.c.id == campaign_id)
     return await fetch_campaign_or_refuse(connection, statement, slug, CampaignOnPage)
 

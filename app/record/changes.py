@@ -120,7 +120,7 @@ def changed_items_and_watermark_sql(
            array_agg(decides.score) AS new_scores, array_agg(decides.variance) AS new_variances,
            array_agg(p.judgments) AS new_judgments,
            array_agg({item_status_flags_sql("p", unjudged_limit=unjudged_people)}) AS new_status,
-           {sql_counting_new_answers_by_segment(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses,
+           {new_answer_counts_by_segment_sql(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses,
            (SELECT array_agg(hit_id) FROM recent) AS new_hits,
            (SELECT array_agg(annotator_id) FROM recent) AS new_annotators,
            (SELECT array_agg(CAST(items AS text)) FROM recent) AS new_items
@@ -136,7 +136,7 @@ def excluded_annotators_and_responses_cte_sql(campaign: str) -> str:
     )"""
 
 
-def sql_counting_new_answers_by_segment(campaign: str, segments: str) -> str:
+def new_answer_counts_by_segment_sql(campaign: str, segments: str) -> str:
     """Return SQL for the number of counting answers about each segment in `recent`."""
     return f"""
     CASE WHEN {segments} > 0 THEN (

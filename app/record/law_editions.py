@@ -15,7 +15,7 @@ from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.revisions import (
     LOCAL_REVISION_LOCK,
     PROCESS_REVISION_LOCK,
-    is_revision_due_and_does_it_need_process,
+    is_revision_due_and_needs_process,
     make_revision_and_switch_to_it,
     open_engine_of_own_process,
 )
@@ -62,7 +62,7 @@ async def move_to_newest_edition_and_return_former(engine: AsyncEngine, slug: st
 
     """
     campaign, before = await load_movable_campaign_and_edition_or_refuse(engine, slug)
-    _, needs_process = await is_revision_due_and_does_it_need_process(engine, campaign.id)
+    _, needs_process = await is_revision_due_and_needs_process(engine, campaign.id)
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
         # Another request may have moved the campaign while this one waited for the lock.
         await load_movable_campaign_and_edition_or_refuse(engine, slug)
@@ -104,17 +104,17 @@ async def recompute_under_newest_edition(
     """
     if in_other_process:
         url = engine.url.render_as_string(hide_password=False)
-        await run_in_process(make_revision_under_newest_edition_at_url, url, campaign_id, now)
+        await run_in_process(switch_to_newest_edition_revision_at_url, url, campaign_id, now)
     else:
-        await make_revision_under_newest_edition(engine, campaign_id, now=now)
+        await switch_to_revision_under_newest_edition(engine, campaign_id, now=now)
 
 
-async def make_revision_under_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+async def switch_to_revision_under_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
     """Make a revision from the same answers under the newest edition of the law, in this process."""
     await make_revision_and_switch_to_it(engine, campaign_id, now=now, even_if_current=True, by_newest_edition=True)
 
 
-async def make_revision_under_newest_edition_at_url(url: str, campaign_id: int, now: datetime) -> None:
-    """Run `make_revision_under_newest_edition` in a process that has no engine."""
+async def switch_to_newest_edition_revision_at_url(url: str, campaign_id: int, now: datetime) -> None:
+    """Run `switch_to_revision_under_newest_edition` in a process that has no engine."""
     async with open_engine_of_own_process(url) as engine:
-        await make_revision_under_newest_edition(engine, campaign_id, now=now)
+        await switch_to_revision_under_newest_edition(engine, campaign_id, now=now)

@@ -135,7 +135,7 @@ class LawRunner:
                     self.item_tails, items, law_storage.load_item_tail_by_number
                 )
             case ReadNextItems(last, limit):
-                return await self.read_next_item_numbers_heads_tail_lengths(last, limit)
+                return await self.read_next_item_heads_with_tail_lengths(last, limit)
         raise TypeError(f"{query} is not a known query")
 
     async def read_campaign_state(self) -> StateFloats:
@@ -154,7 +154,7 @@ class LawRunner:
             cache |= dict.fromkeys(unread_numbers) | await read(self.driver, self.revision, unread_numbers)
         return {number: value for number in numbers if (value := cache[number]) is not None}
 
-    async def read_next_item_numbers_heads_tail_lengths(
+    async def read_next_item_heads_with_tail_lengths(
         self, last_number: int, limit: int
     ) -> list[tuple[int, Sequence[float], int]]:
         """Return the heads of the next items, stored ones and those that HITs have changed since."""

@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.background.metrics import PROCESS_METRICS
 from app.background.process import run_in_process
 from app.database.bulk import NumberColumn
-from app.database.campaign import finish_campaign_and_tell_if_complete
+from app.database.campaign import try_to_finish_complete_campaign
 from app.database.exclusive_work import (
     ClaimLost,
     WorkClaim,
@@ -157,20 +157,20 @@ async def switch_revision_if_it_misses_decisions(engine: AsyncEngine, campaign_i
     present revision stays as it is, and the call can be repeated. It works on one connection, and waits for other
     revisions of this process without any. Raises as `replay_to_beliefs_counts_and_last_number` and `run_in_process` do.
     """
-    _, needs_process = await is_revision_due_and_does_it_need_process(engine, campaign_id)
+    _, needs_process = await is_revision_due_and_needs_process(engine, campaign_id)
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
-        is_due, _ = await is_revision_due_and_does_it_need_process(engine, campaign_id)
+        is_due, _ = await is_revision_due_and_needs_process(engine, campaign_id)
         if not is_due:
             return
         with PROCESS_METRICS.counting_and_timing("easel_revisions_running", "easel_revision_seconds"):
             if needs_process:
                 url = engine.url.render_as_string(hide_password=False)
-                await run_in_process(make_revision_at_url, url, campaign_id, now)
+                await run_in_process(make_revision_and_switch_to_it_at_url, url, campaign_id, now)
             else:
                 await make_revision_and_switch_to_it(engine, campaign_id, now=now)
 
 
-async def is_revision_due_and_does_it_need_process(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:
+async def is_revision_due_and_needs_process(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:
     """Return whether the present revision misses a decision, and whether a replay needs a process of its own."""
     async with engine.connect() as connection:
         row = (
@@ -183,7 +183,7 @@ async def is_revision_due_and_does_it_need_process(engine: AsyncEngine, campaign
     )
 
 
-async def make_revision_at_url(url: str, campaign_id: int, now: datetime) -> None:
+async def make_revision_and_switch_to_it_at_url(url: str, campaign_id: int, now: datetime) -> None:
     """Run `make_revision_and_switch_to_it` in a process that has no engine."""
     async with open_engine_of_own_process(url) as engine:
         await make_revision_and_switch_to_it(engine, campaign_id, now=now)
@@ -198,7 +198,7 @@ async def open_engine_of_own_process(url: str) -> AsyncIterator[AsyncEngine]:
         await engine.dispose()
 
 
-async def make_revision_from_same_answers(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+async def switch_to_revision_from_same_answers(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
     """Make a revision from the same answers and decisions, for example after a change of the arithmetic.
 
     Annotation continues meanwhile, however long it takes.
@@ -249,7 +249,7 @@ async def finish_draft_and_switch_to_it(connection: AsyncConnection, draft: Revi
     while not await catch_up_and_try_to_switch_to_draft(connection, draft):
         pass
     async with connection.begin():
-        await finish_campaign_and_tell_if_complete(connection, draft.campaign.id, now=now)
+        await try_to_finish_complete_campaign(connection, draft.campaign.id, now=now)
     # Writers that began before the switch still use the rows of the old revision.
     while not await try_locking_work_with_timeout(wait_for_storing_transactions_to_end(connection, draft), draft):
         pass

@@ -10,7 +10,7 @@ from app.http.dependencies import Database, Now, openapi_description_of_refusals
 from app.payments.dependencies import Connector
 from app.recruiting.studies import (
     StudyView,
-    change_study_or_refuse,
+    change_study_state_or_places_or_refuse,
     draft_study_and_return_id_or_refuse,
     load_study_view_or_refuse,
     study_total,
@@ -109,11 +109,13 @@ async def draft_study_from_api(
         }
     ),
 )
-async def change_study_from_api(
+async def change_study_state_or_places_by_program(
     request: Request, database: Database, connector: Connector, slug: str, body: StudyActionSchema
 ) -> StudySchema:
     """Publish, pause or resume the study, or give it more places."""
-    await change_study_or_refuse(database, connector, slug, body.action, total=body.total, places=body.places)
+    await change_study_state_or_places_or_refuse(
+        database, connector, slug, body.action, total=body.total, places=body.places
+    )
     return StudySchema.from_view(await load_study_view_or_refuse(database, connector, slug, request_base_url(request)))
 
 

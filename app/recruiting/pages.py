@@ -11,10 +11,10 @@ from app.errors import Refusal
 from app.http.dependencies import Database, FormFields, Now, render_page, request_base_url
 from app.payments.connections import service_platform_name
 from app.payments.dependencies import Connector
-from app.payments.money import amount_text
+from app.payments.money import hundredths_text
 from app.record.campaign import CountedCampaign, load_campaign_for_page_or_refuse
 from app.recruiting.studies import (
-    change_study_or_refuse,
+    change_study_state_or_places_or_refuse,
     draft_study_and_return_id_or_refuse,
     load_study_view_or_refuse,
     study_total,
@@ -52,7 +52,7 @@ async def render_study_page(
         "platform": PLATFORMS[service_platform_name()],
         "view": view,
         "total": view and view.state and study_total(view.state),
-        "amount_text": amount_text,
+        "hundredths_text": hundredths_text,
         "test_study": test_study,
         "email": email,
         "proposed_budget": proposed_budget_text_or_empty(campaign),
@@ -63,7 +63,7 @@ async def render_study_page(
 def proposed_budget_text_or_empty(campaign: CountedCampaign) -> str:
     """Return the rewards of all people whom the campaign needs; empty if the settings do not say them."""
     people = PeopleNeeded.people_needed_or_none(campaign)
-    return amount_text(round(people.at_most * people.reward * 100)) if people and people.reward else ""
+    return hundredths_text(round(people.at_most * people.reward * 100)) if people and people.reward else ""
 
 
 @router.post("/study/draft")
@@ -84,7 +84,7 @@ async def submit_study_action(
 ) -> Response:
     """Publish, pause or resume the study, or give it more places."""
     try:
-        await change_study_or_refuse(
+        await change_study_state_or_places_or_refuse(
             database,
             connector,
             slug,

@@ -30,7 +30,7 @@ from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid
 from app.payments.connections import ServiceConnector, load_account_or_refuse
-from app.payments.money import amount_text, money_text
+from app.payments.money import hundredths_text, money_text
 from app.payments.service_calls import (
     call_service_or_refuse,
     load_account_with_token_or_refuse,
@@ -154,7 +154,7 @@ async def draft_study_and_return_id_or_refuse(
             raise Conflict("A rehearsal has no study. Nothing was changed.", code="study_of_rehearsal")
         plan = StudyPlan.from_campaign(campaign)
         platform = PLATFORMS[account.platform]
-        with_codes = await store_missing_completion_codes_and_return_campaign(connection, campaign, platform)
+        with_codes = await add_missing_completion_codes_to_campaign(connection, campaign, platform)
     service = service_with_token_of_account_or_refuse(connector, account)
     draft = StudyDraft(
         name=campaign.recruiting_title or campaign.name,
@@ -190,7 +190,7 @@ def study_url(base_url: str, campaign: CampaignWithProgress, platform: Platform)
     return annotator_url_by_platform(*base_and_key, [platform])[platform.name]
 
 
-async def store_missing_completion_codes_and_return_campaign(
+async def add_missing_completion_codes_to_campaign(
     connection: AsyncConnection, campaign: Campaign, platform: Platform
 ) -> Campaign:
     """Give the campaign a random code for each outcome that has neither a code nor an address."""
@@ -216,7 +216,7 @@ def completion_codes_of_study(campaign: Campaign, platform: Platform) -> list[St
     return [StudyCode(code, outcome) for outcome, code in codes if code]
 
 
-async def change_study_or_refuse(
+async def change_study_state_or_places_or_refuse(
     database: AsyncEngine, connector: ServiceConnector, slug: str, action: str, *, total: str = "", places: str = ""
 ) -> None:
     """Publish, pause or resume a study, or give it more places.
@@ -247,26 +247,26 @@ async def change_study_or_refuse(
     state = await call_service_or_refuse(lambda: service.load_study_state(study))
     if action == "places":
         count = parse_larger_place_count_or_refuse(places, state)
-        await call_service_or_refuse(lambda: service.raise_study_places_to(study, count))
+        await call_service_or_refuse(lambda: service.increase_study_places_to(study, count))
         after: dict[str, Any] | None = {"places": count}
     else:
         if action == "publish":
-            refuse_publication_unless_meant(campaign, state, total)
+            refuse_unconfirmed_publication(campaign, state, total)
         await call_service_or_refuse(lambda: service.publish_pause_or_resume_study(study, action))
         after = {"total": money_text(study_total(state), account.currency)} if action == "publish" else None
     async with database.begin() as connection:
         await log_change(connection, "payments.study_changed", campaign, about=f"{study}: {action}", new_values=after)
 
 
-def refuse_publication_unless_meant(campaign: Campaign, state: StudyState, total: str) -> None:
+def refuse_unconfirmed_publication(campaign: Campaign, state: StudyState, total: str) -> None:
     """Raise `Conflict` (`not_running`, `total_differs`) unless people can work, and a person typed what it costs."""
     if campaign.status != "running":
         raise Conflict(
             "Launch the campaign first: until then, people find no work. Nothing was changed.", code="not_running"
         )
-    if total.strip() != amount_text(study_total(state)):
+    if total.strip() != hundredths_text(study_total(state)):
         raise Conflict(
-            f"The rewards of all {state.places:,} places are {amount_text(study_total(state))}. Type this total to "
+            f"The rewards of all {state.places:,} places are {hundredths_text(study_total(state))}. Type this total to "
             "publish the study. Nothing was changed.",
             code="total_differs",
         )

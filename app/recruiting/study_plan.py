@@ -10,9 +10,9 @@ from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.summaries import CampaignWithProgress
 from app.campaigns.totals import (
     PeopleNeeded,
-    count_tasks_of_judgments,
-    minutes_of_one_person_or_none,
+    count_tasks_for_judgments,
     most_tasks_of_one_person_or_none,
+    working_minutes_per_person_or_none,
 )
 from app.errors import Conflict, join_names
 from app.payments.money import money_text
@@ -68,13 +68,13 @@ class StudyPlan:
             campaign.newest_plan, items=campaign.item_count, per_item=campaign.judgments_per_item
         )
         totals = list(findings.totals) if findings else []
-        middle = count_tasks_of_judgments(campaign, totals[0]) if totals and totals[0] else None
-        most = count_tasks_of_judgments(campaign, totals[-1]) if totals and totals[-1] else None
+        middle = count_tasks_for_judgments(campaign, totals[0]) if totals and totals[0] else None
+        most = count_tasks_for_judgments(campaign, totals[-1]) if totals and totals[-1] else None
         needed = PeopleNeeded.people_needed_or_none(campaign)
         people = math.ceil(middle / tasks_per_person) if middle else needed.at_least if needed else 1
         return cls(
             reward=round(pay * tasks_per_person * 100),
-            minutes=minutes_of_one_person_or_none(campaign) or 1,
+            minutes=working_minutes_per_person_or_none(campaign) or 1,
             places=people,
             most_places=max(people, math.ceil(most / tasks_per_person)) if most else None,
             has_plan=middle is not None,
@@ -85,7 +85,7 @@ class StudyPlan:
 def count_people_for_missing_judgments(campaign: CampaignWithProgress) -> int:
     """Return how many more people give the campaign the judgments that it still wants."""
     missing = max(0, campaign.judgments_wanted - campaign.judgments_taken)
-    return math.ceil(count_tasks_of_judgments(campaign, missing) / (most_tasks_of_one_person_or_none(campaign) or 1))
+    return math.ceil(count_tasks_for_judgments(campaign, missing) / (most_tasks_of_one_person_or_none(campaign) or 1))
 
 
 def iterate_study_warnings(plan: StudyPlan, base_url: str, recommended: HourlyRecommendation | None) -> Iterator[str]:

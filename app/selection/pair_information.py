@@ -58,7 +58,7 @@ def most_informative_pair_of_items(joint: JointScores, items: ItemNumbers) -> tu
             information = comparison_information(means[places:] - means[:-places], variance)
             if (highest := float(information.max())) > best:
                 best, pair = highest, (int(information.argmax()), int(information.argmax()) + places)
-    reach = distance_beyond_which_comparisons_tell_less(best, float(joint.difference_variance.max()))
+    reach = distance_where_information_falls_below(best, float(joint.difference_variance.max()))
     ends = np.searchsorted(means, means + np.float32(reach), side="right")
     for start in range(0, len(order) - 1, ROWS_PER_BLOCK):
         rows = slice(start, start + ROWS_PER_BLOCK)
@@ -72,7 +72,7 @@ def most_informative_pair_of_items(joint: JointScores, items: ItemNumbers) -> tu
     return int(order[pair[0]]), int(order[pair[1]])
 
 
-def distance_beyond_which_comparisons_tell_less(information: float, variance: float) -> float:
+def distance_where_information_falls_below(information: float, variance: float) -> float:
     """Return a distance from which on no comparison of at most this variance tells more than `information`, in bits."""
     distances = np.linspace(0.0, MAX_DISTANCE, 300)
     too_far = comparison_information(distances, np.array(variance)) < information

@@ -90,13 +90,13 @@ class BelowBestLine:
 
     def _compute_line_position(self) -> float:
         if self._size < 2:  # nobody has to be told apart
-            return float(self._counting_scores().sum())
+            return float(self._scores_of_counting_items().sum())
         if not self._move_to_last_best_score():
             self._keep_scores_near_line()
             self._move_to_last_best_score()
         return (self._last_best + self._first_other) / 2
 
-    def _counting_scores(self) -> Array:
+    def _scores_of_counting_items(self) -> Array:
         """Return the scores of the items that count, (M,)."""
         counts = self._status & GONE == 0
         counts[[*self._never]] = False
@@ -105,7 +105,7 @@ class BelowBestLine:
 
     def _keep_scores_near_line(self) -> None:
         """Find the k-th best score, and keep the scores near it."""
-        scores = self._counting_scores()
+        scores = self._scores_of_counting_items()
         self._size = len(scores)
         last = self._size - best_item_count_but_not_all(self._wanted, self._size)  # its place from the lowest up
         low, high = last - self._ranks_near_line, last + self._ranks_near_line

@@ -39,7 +39,7 @@ def run_server(settings: Settings, *, with_demo: bool) -> None:
     raise_limit_of_open_files()
     stop_request = StopRequest()  # else SIGTERM would end this process before it has ended PostgreSQL
     with (
-        bind_one_socket_per_worker(settings.host, settings.port, settings.workers) as listeners,
+        open_one_socket_per_worker(settings.host, settings.port, settings.workers) as listeners,
         open_server_database_and_yield_url(settings, terminate_this_process) as url,
     ):
         upgrade_schema(url)
@@ -47,7 +47,7 @@ def run_server(settings: Settings, *, with_demo: bool) -> None:
             listener.listen(2048)  # from here on, connections wait instead of being refused
         base_url = server_url(settings, listeners[0].getsockname()[1])
         welcome_text, key = asyncio.run(
-            add_demo_and_return_welcome_and_signing_key(
+            prepare_database_returning_welcome_and_key(
                 url, base_url, with_demo=with_demo, shows_login_link=sys.stdout.isatty()
             )
         )
@@ -78,7 +78,7 @@ def terminate_this_process() -> None:
 
 
 @contextmanager
-def bind_one_socket_per_worker(host: str, port: int, workers: int) -> Iterator[list[socket.socket]]:
+def open_one_socket_per_worker(host: str, port: int, workers: int) -> Iterator[list[socket.socket]]:
     """Yield a socket for each worker, all bound to the port. Raises StartupProblem.
 
     The kernel spreads connections evenly over sockets that share a port. With a single socket, the first worker to wake
@@ -178,7 +178,7 @@ def probable_public_server_url(settings: Settings) -> str:
 # What is said at the start
 
 
-async def add_demo_and_return_welcome_and_signing_key(
+async def prepare_database_returning_welcome_and_key(
     url: str, base_url: str, *, with_demo: bool, shows_login_link: bool
 ) -> tuple[str, str]:
     """Prepare the database for serving, and return the welcome text and the signing key.

@@ -13,8 +13,8 @@ from app.server_calls.ledger import (
     RepeatedState,
     count_people_to_call_for,
     list_server_calls,
-    prepare_calls_for_earlier_people_and_count_them_or_refuse,
     repeat_server_calls_and_count_them,
+    store_and_count_calls_for_earlier_completions,
     store_decision_on_server_call_or_refuse,
 )
 
@@ -86,12 +86,10 @@ async def count_people_without_server_call(connection: Transaction, slug: str) -
 
 
 @router.post("/earlier", responses=openapi_description_of_refusals({409: "`no_call_address`"}))
-async def prepare_server_calls_for_earlier_people(connection: Transaction, slug: str) -> PreparedServerCalls:
+async def prepare_server_calls_for_earlier_completions(connection: Transaction, slug: str) -> PreparedServerCalls:
     """Make a call for each person who completed before the campaign had an address to call."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    return PreparedServerCalls(
-        prepared=await prepare_calls_for_earlier_people_and_count_them_or_refuse(connection, campaign)
-    )
+    return PreparedServerCalls(prepared=await store_and_count_calls_for_earlier_completions(connection, campaign))
 
 
 @router.post(

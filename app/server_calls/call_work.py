@@ -131,7 +131,7 @@ SETTLE_INTERRUPTED_CALLS = text("""
 
 
 class ServerCallWork:
-    """Makes the calls that are due; call `settle_interrupted_and_start_due_calls` repeatedly."""
+    """Makes the calls that are due; call `resolve_interrupted_and_start_due_calls` repeatedly."""
 
     def __init__(
         self, database: AsyncEngine, clock: Clock, make_call: Callable[[ServerCall], Awaitable[CallResult]]
@@ -141,7 +141,7 @@ class ServerCallWork:
         self.make_call = make_call
         self.calling = KeyedTasks[tuple[int, int]]("calls to platforms")
 
-    async def settle_interrupted_and_start_due_calls(self) -> None:
+    async def resolve_interrupted_and_start_due_calls(self) -> None:
         """Settle what ended processes left, and make all calls that are due, as fast as the platforms reply.
 
         Ends when all are started, or after `MAX_TIME_OF_TURN`: calls that ended processes left are then settled.
@@ -158,7 +158,7 @@ class ServerCallWork:
 
     async def make_due_calls(self) -> None:
         """Make all calls that are due now, and wait for their end."""
-        await self.settle_interrupted_and_start_due_calls()
+        await self.resolve_interrupted_and_start_due_calls()
         await self.calling.wait()
 
     async def stop(self) -> None:
@@ -174,7 +174,7 @@ class ServerCallWork:
         attempt, most = {"now": now, "attempt": secrets.token_hex(8)}, MAX_CALLS_IN_FLIGHT - len(self.calling)
         async with self.database.begin() as connection:
             if leads_to_citus(connection):
-                due = await take_due_calls_of_each_campaign(connection, busy, attempt, most)
+                due = await claim_due_calls_of_each_campaign(connection, busy, attempt, most)
             else:
                 parameters = {
                     **attempt,
@@ -199,7 +199,7 @@ class ServerCallWork:
             state, problem, due_at = "prepared", "Easel was interrupted before it made this call.", None
         else:
             result = await self.make_call(call)
-            state, wait = state_and_wait_after_call(result, row.tries, is_repeatable=call.is_repeatable)
+            state, wait = call_state_and_retry_wait_or_none(result, row.tries, is_repeatable=call.is_repeatable)
             problem, due_at = result.problem, await self.clock() + wait if wait else None
         if state != "sent":
             log.warning("a call for campaign %s is %s: %s", row.slug, state, problem)
@@ -219,7 +219,7 @@ class ServerCallWork:
                 await store_alert_if_call_needs_a_person(connection, row.campaign_id, state, problem, now=now)
 
 
-async def take_due_calls_of_each_campaign(
+async def claim_due_calls_of_each_campaign(
     connection: AsyncConnection, busy: Mapping[int, int], attempt: Mapping[str, Any], most: int
 ) -> Sequence[Row[Any]]:
     """Take calls that are due on a Citus cluster, and return their rows.
@@ -268,7 +268,9 @@ def call_problem_without_address(row: Row[Any]) -> str:
     return "The settings have no address for this outcome any more."
 
 
-def state_and_wait_after_call(result: CallResult, tries: int, *, is_repeatable: bool) -> tuple[str, timedelta | None]:
+def call_state_and_retry_wait_or_none(
+    result: CallResult, tries: int, *, is_repeatable: bool
+) -> tuple[str, timedelta | None]:
     """Return the state of a call after its result, and the time until it is repeated, if it is."""
     if result.kind == "accepted":
         return "sent", None

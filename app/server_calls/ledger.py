@@ -89,9 +89,7 @@ async def count_people_to_call_for(connection: AsyncConnection, campaign: Campai
     return await connection.scalar(COUNT_PEOPLE_TO_CALL_FOR, parameters) or 0
 
 
-async def prepare_calls_for_earlier_people_and_count_them_or_refuse(
-    connection: AsyncConnection, campaign: Campaign
-) -> int:
+async def store_and_count_calls_for_earlier_completions(connection: AsyncConnection, campaign: Campaign) -> int:
     """Store a call for each person of `count_people_to_call_for`, to be made within seconds.
 
     Raises:

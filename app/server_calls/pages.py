@@ -16,8 +16,8 @@ from app.server_calls.ledger import (
     count_people_to_call_for,
     count_server_calls_by_state,
     list_server_calls,
-    prepare_calls_for_earlier_people_and_count_them_or_refuse,
     repeat_server_calls_and_count_them,
+    store_and_count_calls_for_earlier_completions,
     store_decision_on_server_call_or_refuse,
 )
 from app.text.table_formats import format_spreadsheet_rows
@@ -51,7 +51,7 @@ async def submit_repetition_of_server_calls(connection: Transaction, form: FormF
 async def submit_calls_for_earlier_people(connection: Transaction, slug: str) -> Response:
     """Prepare a call for each person who completed before the campaign had an address to call."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    await prepare_calls_for_earlier_people_and_count_them_or_refuse(connection, campaign)
+    await store_and_count_calls_for_earlier_completions(connection, campaign)
     return RedirectResponse(f"/admin/campaigns/{slug}/calls", status_code=303)
 
 

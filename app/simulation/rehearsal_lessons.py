@@ -126,7 +126,7 @@ def sentences_on_lessons_of_rehearsal(campaign: Campaign, figures: RehearsalFigu
         Lesson(sentence_on_correlation_with_truth_or_empty(figures), "/analysis", "Analysis", SEE_CAMPAIGN),
         Lesson(sentence_on_best_items_found_or_empty(figures), "#scores", "Scores", SEE_CAMPAIGN),
         Lesson(sentence_on_noticed_careless_annotators_or_empty(figures), "/checks", "Quality", SEE_PEOPLE),
-        Lesson(sentence_on_holds_or_empty_without_careful_annotators(figures), "/checks", "Quality", SEE_PEOPLE),
+        Lesson(sentence_on_held_careful_annotators_or_empty(figures), "/checks", "Quality", SEE_PEOPLE),
     ]
     return [lesson for lesson in lessons if lesson.sentence]
 
@@ -181,7 +181,7 @@ def sentence_on_noticed_careless_annotators_or_empty(figures: RehearsalFigures) 
     return f"Rules noticed {figures.careless_noticed:,} of {pluralize(figures.careless, 'careless annotator')}."
 
 
-def sentence_on_holds_or_empty_without_careful_annotators(figures: RehearsalFigures) -> str:
+def sentence_on_held_careful_annotators_or_empty(figures: RehearsalFigures) -> str:
     """Return how many careful annotators were held; empty if there were none."""
     if not figures.careful:
         return ""

@@ -83,7 +83,7 @@ async def load_rehearsal_offer_or_none_for_rehearsal(
         await load_names_of_numeric_columns(connection, campaign.id),
     )
     crowd_gone = rehearsal is not None and await is_rehearsal_crowd_gone(connection, rehearsal)
-    return RehearsalOffer(rehearsal, crowd_gone, number_columns, *fewest_annotators_for_rehearsal_and_reason(counted))
+    return RehearsalOffer(rehearsal, crowd_gone, number_columns, *min_annotator_count_for_rehearsal_and_reason(counted))
 
 
 async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Campaign) -> bool:
@@ -93,7 +93,7 @@ async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Campai
     return bool((await connection.execute(IS_CROWD_GONE, {"campaign": rehearsal.id})).scalar_one())
 
 
-def fewest_annotators_for_rehearsal_and_reason(campaign: CountedCampaign) -> tuple[int, str]:
+def min_annotator_count_for_rehearsal_and_reason(campaign: CountedCampaign) -> tuple[int, str]:
     """Return how many annotators a campaign needs, and why, as a sentence; 1 if any will do."""
     judgments_per_item, hits_needed = campaign.judgments_per_item, count_planned_tasks(campaign)
     limit = most_tasks_of_one_person_or_none(campaign)

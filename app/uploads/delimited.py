@@ -71,7 +71,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, read_options: R
     quotes = read_options.quotes
     if quotes not in (None, QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT):
         raise Invalid("`quotes` must be cells or text. Nothing was imported.", code="quotes_unknown")
-    line_count, has_quotes = line_count_and_whether_quotes_occur(read_lines)
+    line_count, has_quotes = line_count_and_has_quotes(read_lines)
     delimiter = detect_delimiter(read_lines, extension)
     is_tsv = delimiter == "\t"
     if not has_quotes:
@@ -116,7 +116,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, read_options: R
     )
 
 
-def line_count_and_whether_quotes_occur(read_lines: LineReader) -> tuple[int, bool]:
+def line_count_and_has_quotes(read_lines: LineReader) -> tuple[int, bool]:
     """Return the number of lines, and whether there are quotation marks."""
     line_count, has_quotes = 0, False
     for line in read_lines():

@@ -199,12 +199,12 @@ def iterate_numbered_json_list_elements(read_chunks: ChunkReader) -> Iterator[tu
 def iterate_numbered_elements_of_next_list(json_reader: JsonValueReader) -> Iterator[tuple[int, Any]]:
     """Yield the elements of the next value, a list."""
     json_reader.skip_required_character_or_refuse("[", "what is before it")
-    if json_reader.skip_character_and_tell_if_next("]"):
+    if json_reader.skip_character_if_next("]"):
         return
     while True:
         json_reader.skip_white_space_and_peek()
         yield json_reader.line, json_reader.read_value()
-        if json_reader.skip_character_and_tell_if_next("]"):
+        if json_reader.skip_character_if_next("]"):
             return
         json_reader.skip_required_character_or_refuse(",", "a row of the list")
 
@@ -257,7 +257,7 @@ def raise_object_without_rows_refusal(names: list[str]) -> NoReturn:
 def iterate_names_of_next_object(json_reader: JsonValueReader) -> Iterator[str]:
     """Yield the names in the next object; the caller reads the value of each before it takes the next name."""
     json_reader.skip_required_character_or_refuse("{", "what is before it")
-    if json_reader.skip_character_and_tell_if_next("}"):
+    if json_reader.skip_character_if_next("}"):
         return
     while True:
         json_reader.skip_white_space_and_peek()
@@ -268,7 +268,7 @@ def iterate_names_of_next_object(json_reader: JsonValueReader) -> Iterator[str]:
             )
         json_reader.skip_required_character_or_refuse(":", "a name")
         yield name
-        if json_reader.skip_character_and_tell_if_next("}"):
+        if json_reader.skip_character_if_next("}"):
             return
         json_reader.skip_required_character_or_refuse(",", "a value")
 

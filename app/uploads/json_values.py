@@ -152,7 +152,7 @@ class JsonValueReader:
             pass
         return "".join(self.buffer[self.position : self.position + 2**12].split()).startswith(characters)
 
-    def skip_character_and_tell_if_next(self, character: str) -> bool:
+    def skip_character_if_next(self, character: str) -> bool:
         """Skip a character if it comes next."""
         if self.skip_white_space_and_peek() != character:
             return False
@@ -161,7 +161,7 @@ class JsonValueReader:
 
     def skip_required_character_or_refuse(self, character: str, previous_part: str) -> None:
         """Skip a character. Raises `Invalid` (`json_unreadable`) if another one comes next."""
-        if not self.skip_character_and_tell_if_next(character):
+        if not self.skip_character_if_next(character):
             next_character = self.skip_white_space_and_peek()
             subject = f"“{next_character}” follows" if next_character else "the file ends after"
             message = (

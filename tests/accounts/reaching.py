@@ -26,7 +26,7 @@ async def log_in_with_role(
             connection, f"one.{role}.{member or 'none'}", now=now, role=role
         )
         if member:
-            await members.insert_member_and_tell_if_new(connection, campaign, user, member, now=now)
+            await members.try_to_insert_member(connection, campaign, user, member, now=now)
         session = await login.start_session_and_return_secret(connection, user.id, now=now, hours=12)
         token = await tokens.issue_token_or_refuse(connection, user.id, "program", now=now, **of)
     client.cookies.set(app.state.cookie_name, session)

@@ -101,7 +101,7 @@ async def test_a_use_is_noted_at_most_once_a_minute(app, researcher):
     noted = []
     for seconds, address in ((0, "192.0.2.1"), (59, "192.0.2.2"), (61, "192.0.2.3")):
         async with borrow_autocommit_driver(app.state.database) as connection:
-            await tokens.load_token_and_note_its_use_or_refuse(
+            await tokens.load_token_and_store_its_use_or_refuse(
                 connection, token, address, now=start + timedelta(seconds=seconds)
             )
         async with app.state.database.connect() as connection:

@@ -36,7 +36,7 @@ async def shared(engine: AsyncEngine, name: str, role: str, campaign):
     """Create a guest of the server with this role in a campaign."""
     async with engine.begin() as connection:
         user = await users.insert_and_return_user_or_refuse(connection, name, now=NOW, role="guest")
-        await members.insert_member_and_tell_if_new(connection, campaign, user, role, now=NOW)
+        await members.try_to_insert_member(connection, campaign, user, role, now=NOW)
         return user
 
 
@@ -130,7 +130,7 @@ async def test_who_cannot_be_added_is_said(researcher, engine, name, role, statu
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
-        await members.insert_member_and_tell_if_new(connection, campaign, admin, "owner", now=NOW)
+        await members.try_to_insert_member(connection, campaign, admin, "owner", now=NOW)
     refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/members", data={"name": name, "role": role})
     assert (refused.status_code, "Nothing was changed" in refused.text) == (status, True)
 

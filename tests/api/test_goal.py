@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from app.goal_monitor.monitor import CAMPAIGN_SCANS, scan_goal_and_act_and_return_state_or_none
+from app.goal_monitor.monitor import CAMPAIGN_SCANS, enforce_goal_and_return_state_or_none
 from app.http.dependencies import get_now
 from app.quality.rule_monitor import CampaignMonitor
 from tests.annotation.hits.campaigns import NOW, fetch_value
@@ -51,9 +51,7 @@ async def test_programs_hear_how_many_items_are_settled_and_read_which_in_the_ex
     goal = (await api_client.get(f"{address}/goal")).json()
     assert 0 < goal["settled"] < 6
     assert goal["now"] == goal["settled"] / 6
-    await scan_goal_and_act_and_return_state_or_none(
-        engine, await fetch_value(engine, "SELECT id FROM campaigns"), now=NOW
-    )
+    await enforce_goal_and_return_state_or_none(engine, await fetch_value(engine, "SELECT id FROM campaigns"), now=NOW)
     rows = [json.loads(row) for row in (await api_client.get(f"{address}/export/items?format=jsonl")).text.splitlines()]
     assert sum(row["settled"] for row in rows) == goal["settled"]
     assert not rows[3]["settled"]  # it lies at the line

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.goal_monitor.monitor import scan_goal_and_act_and_return_state_or_none
+from app.goal_monitor.monitor import enforce_goal_and_return_state_or_none
 from app.goals import estimates
 from app.goals.estimates import GoalEvidence
 from app.inference.online.laws import ONLINE_LAWS
@@ -65,7 +65,7 @@ async def test_people_who_answer_at_random_keep_no_campaign_from_its_goal_if_its
     campaign, knows = await answered(engine, law), law == "easl-aware"
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     goal = (await api_client.get(f"/api/v1/campaigns/{campaign.slug}/goal")).json()
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert await fetch_value(engine, "SELECT status FROM campaigns") == ("paused" if knows else "running")
     assert (goal["reached"], goal["measured_by"]) == (knows, law if knows else "means")
     assert f"Now it is {100 * goal['now']:.0f} %.{said}</span>" in page
@@ -78,7 +78,7 @@ async def test_a_law_measures_by_the_answers_that_count(engine):
         for person in {*range(1, PEOPLE)} - AT_RANDOM:
             await decisions.exclude_annotator(connection, campaign, people[person], reason="test", now=NOW)
     await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "running"
 
 
@@ -86,7 +86,7 @@ async def test_items_are_released_by_what_the_law_knows(engine):
     settled = []
     for law in ("easl", "easl-aware"):
         campaign = await answered(engine, law, goal="intervals", goal_width=11, when_reached="release")
-        await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+        await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
         settled.append(await fetch_value(engine, "SELECT sum(releases) FROM campaigns"))
     assert settled == [0, 1]
 

@@ -62,7 +62,9 @@ async def test_a_draft_again_has_no_former_texts_of_corrected_items(engine):
     await revert(engine, campaign)
     assert await fetch_value(engine, "SELECT count(*) FROM item_versions") == 0
     async with engine.begin() as connection:
-        await item_changes.change_items_and_count_changed(connection, campaign.slug, "delete", ["v0"], now=NOW)
+        await item_changes.retire_restore_or_delete_items_and_count(
+            connection, campaign.slug, "delete", ["v0"], now=NOW
+        )
     texts = await fetch_rows(engine, "SELECT number, shown FROM items ORDER BY number LIMIT 3")
     assert texts == [(0, "verb 1"), (1, "verb 2"), (2, "verb three")]
 

@@ -95,7 +95,7 @@ def test_an_unknown_need_is_refused():
 def test_cards_say_what_they_cannot_do():
     def missing(has_plain_items=False, **chosen):
         cards = NeedForm(settings(**chosen), {}, {}, has_plain_items).build_cards()
-        return {card.name for card in cards if card.missing_condition}
+        return {card.name for card in cards if card.reason_need_is_impossible_or_empty}
 
     assert missing() == {"labels"}
     assert missing(has_plain_items=True) == {"labels", "ranking"}

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache_or_refuse
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_updating_posteriors_or_refuse
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.completion import load_completion_and_store_server_call
 from app.annotation.onboarding.settings import VisitSettings
@@ -66,7 +66,7 @@ async def test_annotators_meet_the_defaults_of_settings_that_their_sections_lack
     await execute_sql(engine, "UPDATE campaigns SET visit_settings = '{}', crowd_settings = '{}'")
     async with borrow_autocommit_driver(engine) as connection:
         visit = (await load_visited_campaign_or_refuse(connection, campaign.link_key)).settings
-        assignment = await load_assignment_and_update_cache_or_refuse(
+        assignment = await load_assignment_updating_posteriors_or_refuse(
             connection, PosteriorCache(), AssignmentQuery(key)
         )
         assert await load_completion_and_store_server_call(connection, assignment, "completed") == Completion()

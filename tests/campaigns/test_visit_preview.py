@@ -11,7 +11,7 @@ from sqlalchemy import text
 from app.annotation.onboarding import consent
 from app.annotation.onboarding.steps import VISIT_STEPS
 from app.annotation.platforms.registry import platforms_with_pages
-from app.campaigns.visit_preview import build_visit_pages, settings_of_visit
+from app.campaigns.visit_preview import build_visit_pages, visit_and_answer_settings_of_campaign
 from app.designs.registry import DESIGNS
 from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import create_running_campaign
@@ -212,7 +212,9 @@ async def test_an_answer_that_screens_people_out_leads_to_their_end(engine, rese
 async def test_every_onboarding_step_that_is_required_has_a_page(engine, platform):
     campaign = await create_running_campaign(engine, **VISIT | {"welcome": True})
     steps = [page.step for page in build_visit_pages(campaign, platform) if page.step and not page.is_outcome]
-    required = [step for step in VISIT_STEPS if step.is_required(settings_of_visit(campaign), platform)]
+    required = [
+        step for step in VISIT_STEPS if step.is_required(visit_and_answer_settings_of_campaign(campaign), platform)
+    ]
     on_start_page = [consent.STEP] if platform.has_start_button else []
     assert steps == [step for step in required if step not in on_start_page]
 

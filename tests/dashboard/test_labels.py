@@ -87,7 +87,7 @@ async def test_the_figures_have_words_for_shares_and_no_heatmap(engine, campaign
     async with engine.connect() as connection:
         row = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
         state = await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row.criteria[0], now=NOW)
-    assert (state.figures["heatmap"], state.heatmap, state.unread_answers) == (None, None, 0)
+    assert (state.figures["heatmap"], state.heatmap, state.unread_answer_count) == (None, None, 0)
     assert state.figures["unit"]["axis"] == "share of the likeliest label, %"
     assert state.figures["classes"] == [["bank", 0], ["shore", 1], ["row", 0], ["<none>", 1], ["no label leads", 1]]
     assert state.figures["words"]["held"] == ""

@@ -14,7 +14,7 @@ from app.database.cluster import (
 )
 from app.database.schema import metadata
 from app.errors import Conflict
-from app.maintenance.cluster_statements import count_most_tasks, iterate_sql_constants
+from app.maintenance.cluster_statements import highest_task_count_of_plan, iterate_sql_constants
 from app.payments.connections import ConnectionSettings, check_and_store_payment_settings_or_refuse
 from tests.annotation.hits.campaigns import NOW, create_running_campaign
 from tests.database.test_embedded import run_sql
@@ -158,5 +158,5 @@ def test_statements_of_serving_are_among_those_that_are_checked():
 def test_the_most_tasks_of_a_plan_are_those_of_its_largest_step():
     one, several = {"Job": {"Task Count": 1}}, {"Job": {"Task Count": 8}}
     plan = {"Plans": [{"Distributed Query": {**one, "Subplans": [{"PlannedStmt": [{"Plan": several}]}]}}]}
-    assert count_most_tasks(plan) == 8
-    assert count_most_tasks({"Node Type": "Result", "Plans": []}) == 0
+    assert highest_task_count_of_plan(plan) == 8
+    assert highest_task_count_of_plan({"Node Type": "Result", "Plans": []}) == 0

@@ -13,12 +13,12 @@ from app.cli.commands import easel as command
 from app.errors import Conflict, Invalid
 from app.experiments import figures
 from app.experiments.runs import (
-    do_missing_runs_and_iterate_done_counts,
     figure_array_by_arm,
     final_score_arrays_by_arm,
     judgments_to_match_arm_with_band,
     judgments_until_mean_reaches_goal,
     load_runs,
+    run_missing_and_iterate_finished_counts,
 )
 from app.experiments.sakaguchi_2018 import (
     load_lexical_frequency_material,
@@ -45,7 +45,7 @@ SMALL = ScaleExperiment("small", tuple(np.linspace(0, 1, 15).tolist()), populati
 def folder(tmp_path_factory):
     """With the results of three runs."""
     made = tmp_path_factory.mktemp("experiment")
-    assert list(do_missing_runs_and_iterate_done_counts(SMALL, made, 3)) == [0, 1, 2, 3]
+    assert list(run_missing_and_iterate_finished_counts(SMALL, made, 3)) == [0, 1, 2, 3]
     return made
 
 
@@ -73,19 +73,19 @@ def test_what_is_there_is_not_done_again_and_a_line_that_was_cut_off_is(folder, 
     known = json.loads(lines[1])
     known["found"][0]["figures"]["spearman"][0] = 0.123  # to be told from what it would find
     path.write_text("\n".join([lines[0], json.dumps(known), lines[2][:40]]) + "\n")
-    assert list(do_missing_runs_and_iterate_done_counts(SMALL, tmp_path, 3)) == [1, 2, 3]
+    assert list(run_missing_and_iterate_finished_counts(SMALL, tmp_path, 3)) == [1, 2, 3]
     assert load_runs(SMALL, tmp_path, 3)[known["run"]][0].figures["spearman"][0] == 0.123
 
 
 def test_what_was_stopped_before_its_first_run_ended_is_begun_again(tmp_path, courses):
     (tmp_path / "small.jsonl").write_text(SMALL.settings_json() + "\n")
-    assert list(do_missing_runs_and_iterate_done_counts(SMALL, tmp_path, 1)) == [0, 1]
+    assert list(run_missing_and_iterate_finished_counts(SMALL, tmp_path, 1)) == [0, 1]
     assert load_runs(SMALL, tmp_path, 1) == [courses]
 
 
 def test_results_of_other_settings_are_not_mixed_in(folder):
     with pytest.raises(Conflict) as refused:
-        list(do_missing_runs_and_iterate_done_counts(replace(SMALL, seed=4), folder, 3))
+        list(run_missing_and_iterate_finished_counts(replace(SMALL, seed=4), folder, 3))
     assert refused.value.code == "other_experiment"
 
 

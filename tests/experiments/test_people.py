@@ -260,7 +260,7 @@ async def test_programs_commands_and_the_start_give_the_link_of_the_experiment_f
     shown = await asyncio.to_thread(CliRunner().invoke, command, ["campaign", "show", "verbs-ra"])
     assert path in shown.output
     assert "experiment: verbs\narm: RA\n" in shown.output
-    words, _ = await serve.add_demo_and_return_welcome_and_signing_key(
+    words, _ = await serve.prepare_database_returning_welcome_and_key(
         database_url, "http://here", with_demo=False, shows_login_link=False
     )
     assert [line for line in words.splitlines() if "Annotators" in line] == [

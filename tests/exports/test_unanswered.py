@@ -144,7 +144,7 @@ async def test_a_restored_annotators_answers_count_and_give_no_reason(engine):
     campaign, people = await judged_by(engine, "Ann")
     async with engine.begin() as connection:
         await decisions.exclude_annotator(connection, campaign, people["Ann"], reason="spam", now=NOW)
-        await decisions.restore_annotator(
+        await decisions.restore_excluded_annotator(
             connection, campaign, people["Ann"], reason="no spam", now=NOW + timedelta(hours=1)
         )
     await switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)

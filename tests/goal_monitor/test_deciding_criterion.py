@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.campaigns.settings import CampaignSettings
-from app.goal_monitor.monitor import scan_goal_and_act_and_return_state_or_none
+from app.goal_monitor.monitor import enforce_goal_and_return_state_or_none
 from app.planning.forecast import forecast_cost_of_goal_or_refuse
 from tests.annotation.hits.campaigns import NOW, fetch_value
 from tests.annotation.hits.criteria import (
@@ -20,7 +20,7 @@ GOAL: dict[str, Any] = {"goal": "best", "best_items": 2, "goal_within": 10, "jud
 @pytest.mark.parametrize(("decides", "status"), [("fluency", "finished"), ("adequacy", "running")])
 async def test_a_campaign_stops_when_the_deciding_criterion_has_reached_the_goal(engine, decides, status):
     campaign = await create_campaign_that_agrees_about_fluency(engine, **GOAL, asked_by=decides, when_reached="finish")
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert await fetch_value(engine, "SELECT status FROM campaigns") == status
 
 

@@ -15,7 +15,7 @@ from app.campaigns.summaries import load_campaign_with_progress_or_refuse
 from app.database.bulk import open_snapshot
 from app.goal_monitor import release
 from app.goal_monitor.monitor import (
-    scan_goal_and_act_and_return_state_or_none,
+    enforce_goal_and_return_state_or_none,
     store_goal_alert_and_stop_campaign_if_chosen,
 )
 from app.goals.progress import Progress, goal_progress_or_none
@@ -66,7 +66,7 @@ async def answered(engine, campaign, people, cache=None):
 
 async def settled_items(engine, campaign) -> set[int]:
     """Return the items that are settled after a scan."""
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     return {number for (number,) in await fetch_rows(engine, SETTLED)}
 
 
@@ -89,7 +89,7 @@ async def test_who_comes_later_is_asked_about_the_others_until_these_have_all_ju
 async def test_another_process_learns_of_it_with_its_next_request(engine):
     campaign, other = await create_running_campaign(engine, items=10, **RELEASES), PosteriorCache()
     await answered(engine, campaign, range(4), cache=other)
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     hit = await try_to_lease_hit(engine, await create_annotator(engine, campaign, "late"), cache=other)
     assert {*hit.items} == UNSURE
     await execute_sql(engine, "UPDATE campaigns SET threshold = 90")
@@ -169,7 +169,7 @@ async def test_what_a_look_finds_of_a_goal_that_is_another_one_meanwhile_counts_
 async def test_of_several_looks_at_once_one_releases(engine):
     campaign = await create_running_campaign(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
-    await asyncio.gather(*(scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW) for _ in range(3)))
+    await asyncio.gather(*(enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW) for _ in range(3)))
     assert await fetch_value(engine, "SELECT releases FROM campaigns") == 1
     assert await settled_items(engine, campaign) == {*range(10)} - UNSURE
 
@@ -186,7 +186,7 @@ async def test_a_look_of_before_another_release_changes_nothing(engine):
 async def test_what_is_settled_is_told(engine, researcher):
     campaign = await create_running_campaign(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "8 items are settled, and annotators are no longer asked about them" in page
     assert page.count('class="settled"') == 8

@@ -13,7 +13,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from app.database.alerts import alert_sentence
 from app.errors import Conflict
-from app.goal_monitor.monitor import scan_goal_and_act_and_return_state_or_none
+from app.goal_monitor.monitor import enforce_goal_and_return_state_or_none
 from app.goals.progress import Progress, goal_item_numbers, goal_progress_or_none, text_that_identifies_goal
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderated_means_of_tally
@@ -57,10 +57,10 @@ async def alerts(engine):
 @pytest.mark.parametrize(("wish", "status"), [("tell", "running"), ("pause", "paused"), ("finish", "finished")])
 async def test_a_campaign_does_what_was_wished_when_its_goal_is_reached(engine, wish, status):
     campaign = await create_running_campaign(engine, items=10, when_reached=wish, **GOAL)
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).status == "running"
     await answered(engine, campaign, 6)
-    seen = await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    seen = await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     now = await status_of(engine, campaign)
     assert (now.status, now.goal_reached) == (status, text_that_identifies_goal(campaign))
     assert ("goal", "we know the best 2 items with 95 % probability, up to differences of 10 points") in [
@@ -73,13 +73,13 @@ async def test_a_campaign_does_what_was_wished_when_its_goal_is_reached(engine, 
 async def test_whoever_goes_on_is_not_stopped_again_but_for_another_goal(engine):
     campaign = await create_running_campaign(engine, items=10, when_reached="pause", **GOAL)
     await answered(engine, campaign, 6)
-    last = await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    last = await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     async with engine.begin() as connection:
         await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "resume", now=NOW)
-    last = await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW, last_position=last)
+    last = await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW, last_position=last)
     assert (await status_of(engine, campaign)).status == "running"
     await store_settings(engine, goal_percent=90)
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW, last_position=last)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW, last_position=last)
     assert (await status_of(engine, campaign)).status == "paused"
     assert [row.kind for row in await alerts(engine)] == ["goal", "goal"]
 
@@ -87,7 +87,7 @@ async def test_whoever_goes_on_is_not_stopped_again_but_for_another_goal(engine)
 async def test_of_many_looks_at_once_one_acts(engine):
     campaign = await create_running_campaign(engine, items=10, when_reached="finish", **GOAL)
     await answered(engine, campaign, 6)
-    await asyncio.gather(*(scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW) for _ in range(4)))
+    await asyncio.gather(*(enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW) for _ in range(4)))
     assert [row.kind for row in await alerts(engine)] == ["goal"]
     async with engine.connect() as connection:
         lines = (await connection.execute(text("SELECT who FROM audit_log WHERE action = 'campaign.finish'"))).all()
@@ -97,7 +97,7 @@ async def test_of_many_looks_at_once_one_acts(engine):
 async def test_a_goal_is_far_while_nobody_agrees(engine):
     campaign = await create_running_campaign(engine, items=10, when_reached="finish", **(GOAL | {"goal_within": 0}))
     await answered(engine, campaign, 6, scores_of=lambda item: 50.0 + 7 * (item % 2))
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).status == "running"
 
 
@@ -109,7 +109,7 @@ async def test_answers_that_count_no_more_are_no_reason_to_stop(engine):
         for person in people[1:]:
             await decisions.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
     await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).status == "running"
 
 
@@ -118,7 +118,7 @@ async def test_a_hit_that_is_open_when_the_goal_is_reached_can_still_be_answered
     late = await create_annotator(engine, campaign, "late")
     hit = await try_to_lease_hit(engine, late)
     await answered(engine, campaign, 6)
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert (await submit_scores(engine, late, hit)).seq
     assert (await find_or_lease_next_hit(engine, late)).hit is None
 
@@ -132,7 +132,7 @@ async def test_where_items_have_left_and_all_others_are_best_ones_the_lowest_is_
         await submit_scores(
             engine, person, hit, scores=[{4: 20.0, 3: 22.0}.get(item, 80.0 + item) for item in hit.items]
         )
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).goal_reached is None
 
 
@@ -141,7 +141,7 @@ async def test_the_page_says_how_near_the_goal_is(engine, researcher):
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "We know the best 2 items with 95 % probability, up to differences of 10 points. Now it is 0 %." in page
     await answered(engine, campaign, 6)
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "Goal reached: We know the best 2 items" in page
 
@@ -170,8 +170,8 @@ async def test_a_campaign_that_ends_without_its_goal_says_so_once_and_how_near_i
     few = GOAL | {"goal": "threshold", "judgments_per_item": 2, "goal_within": 0, "when_reached": when_reached}
     campaign = await create_running_campaign(engine, items=10, **few)
     await answered(engine, campaign, 2, scores_of=lambda item: 45.0 + item)
-    for last in (None, await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)):
-        await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW, last_position=last)
+    for last in (None, await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)):
+        await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW, last_position=last)
     finished, missed = await alerts(engine)
     assert (finished.kind, missed.kind) == ("finished", "missed")
     assert alert_sentence(*missed).startswith(
@@ -189,7 +189,7 @@ async def test_a_campaign_that_ends_as_somebody_asks_for_a_hit_is_looked_at(engi
     await execute_sql(engine, "UPDATE posteriors SET judgments = 40")
     work = await find_or_lease_next_hit(engine, me)
     assert (work.reason, work.should_check_goal) == ("all_done", True)
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert [row.kind for row in await alerts(engine)] == ["finished", "missed"]
 
 
@@ -197,7 +197,7 @@ async def test_a_campaign_that_somebody_finishes_before_its_goal_raises_no_alert
     campaign = await create_running_campaign(engine, items=10, **GOAL)
     async with engine.begin() as connection:
         await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "finish", now=NOW)
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert await alerts(engine) == []
 
 
@@ -206,7 +206,7 @@ async def test_a_campaign_that_ends_as_its_last_items_settle_but_for_one_says_so
     campaign = await create_running_campaign(engine, items=10, **settles)
     await answered(engine, campaign, 6, scores_of=lambda item: 90.0 if item else 50.0)
     await execute_sql(engine, "UPDATE posteriors SET judgments = 40 WHERE subject = 0")
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert [row.kind for row in await alerts(engine)] == ["finished", "missed"]
 
 
@@ -215,7 +215,7 @@ async def test_what_is_settled_by_the_last_answers_is_known_after_the_end(engine
     campaign = await create_running_campaign(engine, items=10, **settles)
     await answered(engine, campaign, 6, scores_of=lambda item: 90.0 if item else 50.0)
     assert (await status_of(engine, campaign)).status == "finished"
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     async with engine.connect() as connection:
         settled = (await connection.scalars(text("SELECT settled FROM posteriors ORDER BY subject"))).all()
     assert settled == [False, *[True] * 9]
@@ -240,7 +240,7 @@ async def test_a_goal_that_the_last_answer_reaches_is_reached(engine, wish):
         engine, items=10, **(GOAL | {"judgments_per_item": 6, "when_reached": wish})
     )
     await answered(engine, campaign, 6)
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).goal_reached == text_that_identifies_goal(campaign)
     assert [row.kind for row in await alerts(engine)] == ["finished", "goal"]
 
@@ -259,7 +259,7 @@ def test_how_near_a_goal_is_is_rounded_down_until_it_is_reached(subtests):
 
 async def test_without_a_goal_nothing_is_read(engine):
     campaign = await create_running_campaign(engine, items=10)
-    seen = await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    seen = await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert seen is not None
     assert seen.evidence_read is None
     assert goal_progress_or_none(campaign, moderated_means_of_tally(Tally.empty(10)), np.zeros(10)) is None
@@ -286,8 +286,8 @@ def test_what_has_left_the_pool_and_what_every_hit_shows_do_not_count_for_a_goal
 @pytest.mark.parametrize("goal", ["best", "threshold", "order", "intervals", "halves"])
 async def test_every_goal_is_reached_once_annotators_who_nearly_agree_have_answered(engine, goal):
     campaign = await create_running_campaign(engine, items=10, when_reached="tell", **(GOAL | {"goal": goal}))
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).goal_reached is None
     await answered(engine, campaign, 6)
-    await scan_goal_and_act_and_return_state_or_none(engine, campaign.id, now=NOW)
+    await enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).goal_reached == text_that_identifies_goal(campaign)

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.annotation.hits import undo
 from app.annotation.platforms.answer_files import read_platform_rows_and_notes
 from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
-from app.annotation.platforms.easel_results import refuse_unread_columns_and_tell_if_export
+from app.annotation.platforms.easel_results import is_export_refusing_unread_columns
 from app.annotation.platforms.result_format import ResultRow
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
@@ -330,7 +330,7 @@ def test_every_column_of_an_export_is_known():
         VERSION_COLUMN,
         *CONDITION_COLUMNS,
     )
-    assert refuse_unread_columns_and_tell_if_export(1, (*RESPONSE_EXPORT_COLUMNS, *optional))
+    assert is_export_refusing_unread_columns(1, (*RESPONSE_EXPORT_COLUMNS, *optional))
 
 
 async def test_an_export_in_its_own_campaign_counts_nothing_twice(engine):

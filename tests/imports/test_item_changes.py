@@ -32,7 +32,9 @@ def engine(app):
 
 async def change(engine, campaign, action, *item_ids):
     async with engine.begin() as connection:
-        return await item_changes.change_items_and_count_changed(connection, campaign.slug, action, item_ids, now=NOW)
+        return await item_changes.retire_restore_or_delete_items_and_count(
+            connection, campaign.slug, action, item_ids, now=NOW
+        )
 
 
 async def correct(engine, campaign, item_id, new_text):
@@ -80,7 +82,7 @@ async def test_goals_new_revisions_and_reopening_keep_it_retired(engine):
         found = await release.load_items_settled_or_unsettled_since_last_scan(connection, campaign, None)
     assert row == 1
     assert list(found.items) == []
-    await revisions.make_revision_from_same_answers(engine, campaign.id, now=NOW)
+    await revisions.switch_to_revision_from_same_answers(engine, campaign.id, now=NOW)
     assert await settled_items(engine) == [3]
 
 

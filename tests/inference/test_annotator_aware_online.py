@@ -177,7 +177,7 @@ def test_what_judgments_count_for_is_the_same_from_what_is_stored_and_from_memor
     for hit in hits:
         stored.apply_hit_and_return_change(hit)
     for item in range(ITEMS):
-        told = run_law_steps(LAW.judgment_weights_querying_state(item), stored.answer_state_query)
+        told = run_law_steps(LAW.judgment_weights_querying_state_or_none(item), stored.answer_state_query)
         assert list(told) == [numbers.tolist() for numbers in shares_of(learned, item)]
 
 
@@ -199,7 +199,8 @@ def test_who_answers_at_random_counts_for_less_and_who_is_strict_is_corrected():
 def test_an_item_that_nobody_judged_has_no_weights():
     assert aware.current_weight_and_score_of_each_judgment(ItemState(), {}, editions.INITIAL_CAMPAIGN_STATE) == ([], [])
     assert run_law_steps(
-        LAW.judgment_weights_querying_state(3), StoredCampaign(LAW, beliefs_before_first_hit(FLAT)).answer_state_query
+        LAW.judgment_weights_querying_state_or_none(3),
+        StoredCampaign(LAW, beliefs_before_first_hit(FLAT)).answer_state_query,
     ) == (
         [],
         [],

@@ -187,7 +187,7 @@ def test_a_campaign_stored_after_every_hit_has_the_bits_of_one_in_memory(law):
     assert stored.state == beliefs.state.tolist()
     assert stored.law_state() == law_state_json(beliefs.law_state_besides_posteriors())
     for item in range(ITEMS):
-        if step := law.judgment_weights_querying_state(item):
+        if step := law.judgment_weights_querying_state_or_none(item):
             weights, values = run_law_steps(step, stored.answer_state_query)
             assert len(weights) == len(values) == sum(item in hit.items for hit in hits)
             assert all(0 <= number <= 1 for number in weights + values)
@@ -205,7 +205,7 @@ def test_a_law_of_items_keeps_posteriors_alone_and_ignores_who_answered(item_law
     beliefs.apply_hits([hit._replace(annotator=1) for hit in hits])
     assert beliefs.state.tolist() == posteriors_after(item_law, ITEMS, hits, TUNED).tolist()
     assert law_state_json(beliefs.law_state_besides_posteriors()) == {"campaign": None, "annotators": {}, "items": {}}
-    assert (item_law.layout, item_law.judgment_weights_querying_state(0)) == (0, None)
+    assert (item_law.layout, item_law.judgment_weights_querying_state_or_none(0)) == (0, None)
 
 
 def test_priors_and_arguments_of_an_update_are_left_alone(law):

@@ -123,7 +123,7 @@ async def run_chaos(study: Study, service: ProlificService, chance: random.Rando
             for _ in range(chance.choice([1, 1, 2]))
         ]
         await make_due(study)
-        account = await study.work.take_due_account_or_none()
+        account = await study.work.claim_due_account_or_none()
         assert account is not None
         await asyncio.gather(
             *(process.pay_and_reconcile_account(account) for process in processes), return_exceptions=True

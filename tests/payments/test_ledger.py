@@ -45,7 +45,7 @@ async def test_failed_and_cancelled_payments_leave_the_budget(engine, prolific):
     async with engine.begin() as connection:
         account = await load_account_or_refuse(connection, study.campaign)
         totals = await load_ledger_totals(connection, study.campaign.id, account)
-    assert (totals.committed_amount, totals.left) == (500, 0)
+    assert (totals.amount_counted_against_budget, totals.left) == (500, 0)
 
 
 @pytest.mark.parametrize("name", ["A1", "p1", "s1", "pseudonym"])

@@ -291,26 +291,26 @@ async def test_an_erased_person_does_not_come_back_and_keeps_amounts_alone(engin
 
 async def test_two_processes_take_a_campaign_once(engine, prolific):
     study = await create_study(engine, prolific)
-    taken = await study.work.take_due_account_or_none()
+    taken = await study.work.claim_due_account_or_none()
     assert taken is not None
-    assert await study.work.take_due_account_or_none() is None
+    assert await study.work.claim_due_account_or_none() is None
     await execute_sql(engine, "UPDATE payment_accounts SET due_at = :now", now=study.clock.now)  # such as a notice
-    assert await study.work.take_due_account_or_none() is None
+    assert await study.work.claim_due_account_or_none() is None
     await study.work.pay_and_reconcile_account(taken)
-    assert await study.work.take_due_account_or_none() is not None
+    assert await study.work.claim_due_account_or_none() is not None
 
 
 async def test_a_campaign_whose_process_was_killed_is_taken_after_the_deadline(engine, prolific):
     study = await create_study(engine, prolific)
-    assert await study.work.take_due_account_or_none() is not None
+    assert await study.work.claim_due_account_or_none() is not None
     study.clock.advance(minutes=10)
-    assert await study.work.take_due_account_or_none() is not None
+    assert await study.work.claim_due_account_or_none() is not None
 
 
 async def test_a_turn_without_time_left_goes_on_in_the_next(engine, prolific, monkeypatch):
     study = await create_study(engine, prolific)
     monkeypatch.setattr(payment_work, "TIME_OF_STEP_SECONDS", 0.0)
-    account = await study.work.take_due_account_or_none()
+    account = await study.work.claim_due_account_or_none()
     assert account is not None
     await study.work.pay_and_reconcile_account(account)
     assert await fetch_rows(engine, "SELECT due_at <= :now, problem FROM payment_accounts", now=study.clock.now) == [

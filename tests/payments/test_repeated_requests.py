@@ -5,7 +5,7 @@ import re
 import pytest
 
 from app.errors import Conflict, Invalid
-from app.payments.by_hand import take_over_payments_by_hand_and_return_them
+from app.payments.by_hand import claim_payments_to_make_by_hand
 from app.payments.send_request import ShownPayments, request_sending_of_prepared_payments_or_refuse
 from tests.annotation.hits.campaigns import create_annotator, execute_sql, fetch_rows, fetch_value
 from tests.payments.studies import create_study, words
@@ -122,9 +122,7 @@ async def test_a_payment_that_equals_an_unclear_one_is_not_paid_by_hand(study):
     await execute_sql(study.engine, "UPDATE payments SET paid_before = 3")
     await execute_sql(study.engine, "UPDATE payments SET state = 'unknown', sending_at = now() WHERE line = 1")
     async with study.engine.begin() as connection:
-        rows = await take_over_payments_by_hand_and_return_them(
-            connection, study.campaign, "study-1", now=study.clock.now
-        )
+        rows = await claim_payments_to_make_by_hand(connection, study.campaign, "study-1", now=study.clock.now)
     assert [row.amount for row in rows] == [50]
     assert await fetch_value(study.engine, "SELECT paid_before FROM payments WHERE amount = 50") is None
 
@@ -152,7 +150,7 @@ async def test_all_failed_payments_are_sent_again_within_the_budget(program, stu
     assert await study.states() == ["sent", "sent", "prepared"]
     with pytest.raises(Conflict):
         async with study.engine.begin() as connection:
-            await take_over_payments_by_hand_and_return_them(connection, study.campaign, "study-9", now=study.clock.now)
+            await claim_payments_to_make_by_hand(connection, study.campaign, "study-9", now=study.clock.now)
 
 
 async def test_a_campaign_with_unsettled_payments_is_not_deleted(researcher, page, study):

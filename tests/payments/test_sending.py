@@ -8,9 +8,9 @@ import pytest
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from app.errors import Conflict, Invalid
-from app.payments.by_hand import take_over_payments_by_hand_and_return_them
+from app.payments.by_hand import claim_payments_to_make_by_hand
 from app.payments.ledger import store_decision_on_payment_or_refuse
-from app.payments.reading_back import ids_of_payments_surely_made
+from app.payments.reading_back import ids_of_unclear_payments_surely_made
 from app.payments.send_request import request_sending_of_prepared_payments_or_refuse
 from tests.annotation.hits.campaigns import create_annotator, execute_sql, fetch_value
 from tests.payments.studies import create_study
@@ -134,9 +134,9 @@ def row(id_, state, paid_before=0, amount=100):
 
 def test_unclear_payments_are_made_as_far_as_the_list_has_more_than_is_explained():
     rows = [row(1, "sent"), row(2, "unknown", 1), row(3, "unknown", 1), row(4, "unknown", None)]
-    assert ids_of_payments_surely_made(rows, [100, 100]) == []
-    assert ids_of_payments_surely_made(rows, [100, 100, 100, 50]) == [2]
-    assert ids_of_payments_surely_made(rows, [100] * 9) == [2, 3]  # the one by hand is for a person to say
+    assert ids_of_unclear_payments_surely_made(rows, [100, 100]) == []
+    assert ids_of_unclear_payments_surely_made(rows, [100, 100, 100, 50]) == [2]
+    assert ids_of_unclear_payments_surely_made(rows, [100] * 9) == [2, 3]  # the one by hand is for a person to say
 
 
 @pytest.mark.parametrize("part", ["bonus-payments/", "/pay/"])
@@ -215,7 +215,7 @@ async def test_two_processes_send_each_payment_once(engine, prolific):
     await study.add(*((f"A{number}", 100) for number in range(1, 7)), *((f"A{number}", 50) for number in range(1, 7)))
     async with engine.begin() as connection:
         await request_sending_of_prepared_payments_or_refuse(connection, study.campaign, now=study.clock.now)
-    account = await study.work.take_due_account_or_none()
+    account = await study.work.claim_due_account_or_none()
     assert account is not None
     await asyncio.gather(*(study.work.pay_and_reconcile_account(account) for _ in range(4)))
     await study.work_again(minutes=10)
@@ -249,9 +249,7 @@ async def test_payments_by_hand_are_unclear_until_a_person_has_made_them(engine,
     study = await create_study(engine, prolific)
     await study.add(("A1", 425), ("A2", 100))
     async with engine.begin() as connection:
-        rows = await take_over_payments_by_hand_and_return_them(
-            connection, study.campaign, "study-1", now=study.clock.now
-        )
+        rows = await claim_payments_to_make_by_hand(connection, study.campaign, "study-1", now=study.clock.now)
     assert [(row.submission, row.amount) for row in rows] == [("s1", 425), ("s2", 100)]
     await study.send()
     assert await study.states() == ["unknown", "unknown"]

@@ -51,7 +51,7 @@ async def erase_someone(studies, chance):
 async def take_turns(studies, service, chance):
     """Let both campaigns work at once, with processes that end anywhere."""
     await make_due(studies[0])
-    accounts = [account for account in [await studies[0].work.take_due_account_or_none() for _ in studies] if account]
+    accounts = [account for account in [await studies[0].work.claim_due_account_or_none() for _ in studies] if account]
     processes = [
         process_that_ends(studies[0], service, chance.choice([None, *range(MOST_STEPS)])).pay_and_reconcile_account(
             account

@@ -18,11 +18,11 @@ from app.planning.goal_simulation import (
     MAX_ITEMS_MEASURED_BY_LAW,
     MAX_NEW_JUDGMENTS_PER_ITEM,
     PastComparisons,
+    build_forecast_start,
     campaign_settings_scaled_to_share_of_items,
     count_simulated_items,
     forecast_goal,
     is_forecast_measured_by_law,
-    prepare_start_of_forecast,
 )
 from app.selection.registry import SELECTION_RULES
 from app.simulation.annotators import HabitAnnotators, Population
@@ -173,7 +173,7 @@ def test_a_sample_is_large_enough_for_some_of_the_best(goal, items, best, simula
 
 def test_a_plan_goes_on_from_the_scores_that_a_campaign_has():
     known, _ = run_campaign(campaign("best", judgments_per_item=10**6), 3, 1)
-    mine = prepare_start_of_forecast(campaign("best"), known, PEOPLE).make_simulated_campaign_from_start(
+    mine = build_forecast_start(campaign("best"), known, PEOPLE).make_simulated_campaign_from_start(
         np.random.default_rng(1)
     )
     known = known.tally
@@ -188,11 +188,11 @@ def test_a_plan_goes_on_from_the_scores_that_a_campaign_has():
 def test_a_plan_starts_where_the_posteriors_of_the_campaign_do(law):
     priors = np.array([np.linspace(1, 3, ITEMS), np.linspace(4, 2, ITEMS)])
     known, _ = run_campaign(campaign("best", judgments_per_item=10**6), 3, 1)
-    start = prepare_start_of_forecast(campaign("best"), no_evidence(ITEMS, law), PEOPLE, priors=priors)
+    start = build_forecast_start(campaign("best"), no_evidence(ITEMS, law), PEOPLE, priors=priors)
     assert start.beliefs.state.tolist() == priors.tolist()
     if law == "easl":
         scores = np.array([known.tally.total, known.tally.judgments - known.tally.total])
-        state = prepare_start_of_forecast(campaign("best"), known, PEOPLE, priors=priors).beliefs.state
+        state = build_forecast_start(campaign("best"), known, PEOPLE, priors=priors).beliefs.state
         assert state == pytest.approx(priors + scores)
 
 
@@ -239,7 +239,7 @@ def test_a_campaign_that_reads_comparisons_is_planned_by_its_own_rule_unless_it_
 @pytest.mark.parametrize(("rounds", "reason"), [(2, "fewest_judgments"), (6, "most_informative")])
 def test_a_plan_goes_on_from_the_comparisons_so_far(rounds, reason):
     mine, nothing = campaign("halves", **COMPARING), GoalEvidence.empty(ONLINE_LAWS["trueskill"], ITEMS)
-    start = replace(prepare_start_of_forecast(mine, nothing, PEOPLE), comparisons=past_comparisons(rounds))
+    start = replace(build_forecast_start(mine, nothing, PEOPLE), comparisons=past_comparisons(rounds))
     there: Any = start.make_simulated_campaign_from_start(np.random.default_rng(1))
     assert there.draw_next_hit_or_none(0).reason == reason
     if reason == "most_informative":
@@ -272,7 +272,7 @@ def with_careless(rounds, law="easl-aware"):
 
 def test_a_plan_by_the_law_goes_on_from_all_that_the_campaign_has_learned():
     known, there, crowd = with_careless(6)
-    start = prepare_start_of_forecast(campaign("intervals"), known, PEOPLE)
+    start = build_forecast_start(campaign("intervals"), known, PEOPLE)
     mine = start.make_simulated_campaign_from_start(np.random.default_rng(1))
     assert mine.judgments.tolist() == there.judgments.tolist()
     assert mine.score == pytest.approx(there.score)
@@ -307,18 +307,14 @@ def test_a_sample_of_the_items_has_its_share_of_the_hits_that_annotators_may_ans
     hopeless = campaign("intervals", goal_width=1, hits_per_annotator=2)
     found = forecast_goal(hopeless, no_evidence(100), PEOPLE, runs=1, seed=1, annotator_count=50, sample=60)
     assert found.ran_out.all()
-    start = prepare_start_of_forecast(
-        campaign_settings_scaled_to_share_of_items(hopeless, 0.6), no_evidence(60), PEOPLE, 50
-    )
+    start = build_forecast_start(campaign_settings_scaled_to_share_of_items(hopeless, 0.6), no_evidence(60), PEOPLE, 50)
     assert start.participation.hits_left is not None
     assert (int(start.participation.hits_left.sum()), set(start.participation.hits_left.tolist())) == (60, {1, 2})
 
 
 def test_who_has_answered_may_answer_less_and_sees_no_item_again_where_the_campaign_says_so():
     known, _ = run_campaign(campaign("intervals", judgments_per_item=10**6, goal_width=50), 2, 1)
-    start = prepare_start_of_forecast(
-        campaign("intervals", repeat_items=False, hits_per_annotator=2), known, PEOPLE, 30
-    )
+    start = build_forecast_start(campaign("intervals", repeat_items=False, hits_per_annotator=2), known, PEOPLE, 30)
     judged = np.divmod(known.tally.annotator_item_counts.numbers, ITEMS)
     for place, number in enumerate(start.participation.known_annotators.tolist()):
         assert start.seen_items[place] == set(judged[1][judged[0] == number].tolist())

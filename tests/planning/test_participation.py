@@ -11,9 +11,9 @@ from app.planning.participation import (
     DEFAULT_ANNOTATORS_IN_TOTAL,
     MAX_NEW_ANNOTATORS,
     MIN_ANNOTATORS_IN_TOTAL,
-    annotator_numbers_and_hits_done,
-    chosen_or_likely_total_annotators_or_refuse,
-    estimate_total_annotators_by_chao1,
+    annotator_numbers_and_done_hit_counts,
+    chosen_or_likely_annotator_count_or_refuse,
+    estimate_annotator_count_by_chao1,
     sentence_on_origin_of_annotator_count,
 )
 from tests.unsaved import unsaved
@@ -39,16 +39,16 @@ def answered(often: dict[int, int]) -> Tally:
 def test_how_many_people_answer_is_guessed_from_how_many_did_so_once_and_twice():
     """Of 30, 20 answered once and 4 twice: 30 + 20 * 19 / (2 * 5)."""
     often = np.array([1] * 20 + [2] * 4 + [3] * 6)
-    assert estimate_total_annotators_by_chao1(often) == 68
-    assert estimate_total_annotators_by_chao1(often[:3]) == MIN_ANNOTATORS_IN_TOTAL
+    assert estimate_annotator_count_by_chao1(often) == 68
+    assert estimate_annotator_count_by_chao1(often[:3]) == MIN_ANNOTATORS_IN_TOTAL
 
 
 def test_where_everybody_answered_once_no_millions_are_supposed():
-    assert estimate_total_annotators_by_chao1(np.ones(3000, np.intp)) == 3000 + MAX_NEW_ANNOTATORS
+    assert estimate_annotator_count_by_chao1(np.ones(3000, np.intp)) == 3000 + MAX_NEW_ANNOTATORS
 
 
 def test_who_answered_is_known_with_how_often():
-    there, done = annotator_numbers_and_hits_done(answered({7: 3, 2: 1}), 5)
+    there, done = annotator_numbers_and_done_hit_counts(answered({7: 3, 2: 1}), 5)
     assert (there.tolist(), done.tolist()) == ([2, 7], [1, 3])
 
 
@@ -60,7 +60,7 @@ def test_a_draft_supposes_a_round_number_until_somebody_comes_back(subtests):
         ({7: 3, 2: 1}, MIN_ANNOTATORS_IN_TOTAL),
     ):
         with subtests.test(often=often, supposed=supposed):
-            assert chosen_or_likely_total_annotators_or_refuse(campaign(), answered(often), None) == supposed
+            assert chosen_or_likely_annotator_count_or_refuse(campaign(), answered(often), None) == supposed
 
 
 def test_it_needs_enough_for_the_judgments_that_are_wanted(subtests):
@@ -74,11 +74,11 @@ def test_it_needs_enough_for_the_judgments_that_are_wanted(subtests):
     ):
         with subtests.test(asked=asked, often=often, least=least, why=why):
             mine, tally = campaign(**asked), answered(often)
-            assert chosen_or_likely_total_annotators_or_refuse(mine, tally, least) == least
-            assert chosen_or_likely_total_annotators_or_refuse(mine, tally, None) >= least
+            assert chosen_or_likely_annotator_count_or_refuse(mine, tally, least) == least
+            assert chosen_or_likely_annotator_count_or_refuse(mine, tally, None) >= least
             if least > 1:
                 with pytest.raises(Invalid, match=why) as refused:
-                    chosen_or_likely_total_annotators_or_refuse(mine, tally, least - 1)
+                    chosen_or_likely_annotator_count_or_refuse(mine, tally, least - 1)
                 assert refused.value.code == "too_few_annotators"
 
 

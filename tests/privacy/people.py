@@ -96,7 +96,7 @@ async def leave_traces(engine: AsyncEngine, campaign: Campaign, annotator: int) 
     )
     async with engine.begin() as connection:
         await decisions.hold_annotator(connection, campaign, annotator, reason="typed by a researcher", now=NOW)
-        await decisions.release_annotator(connection, campaign, annotator, reason="typed by a researcher", now=NOW)
+        await decisions.release_held_annotator(connection, campaign, annotator, reason="typed by a researcher", now=NOW)
 
 
 async def create_person_with_link(engine: AsyncEngine, campaign: Campaign, name: str) -> AssignmentId:

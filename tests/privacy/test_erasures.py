@@ -11,7 +11,7 @@ from app.annotation.onboarding.visit_progress import STORE_STEP_RESULT
 from app.errors import Conflict, Gone, Invalid, NotFound
 from app.privacy.erasure_work import finish_erasures_that_are_due
 from app.privacy.erasures import erase_person_and_return_erasure
-from app.privacy.retention import RetentionDue, lock_campaign_and_tell_if_still_due
+from app.privacy.retention import RetentionDue, lock_campaign_returning_if_still_due
 from app.quality import decisions
 from app.quality.listings import load_annotators_to_review
 from app.record.revisions import switch_revision_if_it_misses_decisions
@@ -287,4 +287,4 @@ async def test_a_campaign_that_runs_again_is_not_due_any_more(engine):
     campaign = await create_running_campaign(engine)
     due = RetentionDue("everything", NOW)
     async with engine.begin() as connection:
-        assert not await lock_campaign_and_tell_if_still_due(connection, campaign, due)
+        assert not await lock_campaign_returning_if_still_due(connection, campaign, due)

@@ -120,7 +120,7 @@ async def test_an_erasure_during_the_first_transaction_of_an_import_is_finished_
     is_stored, may_go_on, store = (
         asyncio.Event(),
         asyncio.Event(),
-        response_storage.ResponseStorage.store_batch_and_return_hits_counts_seconds,
+        response_storage.ResponseStorage.store_batch_returning_hits_counts_and_seconds,
     )
 
     async def store_batch_after_the_erasure(storage, connection, batch):
@@ -129,7 +129,7 @@ async def test_an_erasure_during_the_first_transaction_of_an_import_is_finished_
         return await store(storage, connection, batch)
 
     monkeypatch.setattr(
-        response_storage.ResponseStorage, "store_batch_and_return_hits_counts_seconds", store_batch_after_the_erasure
+        response_storage.ResponseStorage, "store_batch_returning_hits_counts_and_seconds", store_batch_after_the_erasure
     )
     importing = asyncio.create_task(interrupt_import_of(engine, campaign, *(f"W{k}" for k in range(12)), "Ann"))
     await is_stored.wait()

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from app.campaigns.rule_fitting import turn_off_quality_rules_that_can_flag_no_one
+from app.campaigns.rule_fitting import turn_off_or_relax_rules_that_can_flag_no_one
 from app.campaigns.settings_edits import store_changed_settings_or_refuse
 from app.quality.check_remedies import unfit_check_rules
 from app.quality.fitting_rules import UnfitRules, propose_fitting_rules_or_none
@@ -107,7 +107,7 @@ async def test_a_press_keeps_a_rule_that_someone_else_stores_at_the_same_time(en
 
     async def press() -> None:
         async with engine.begin() as connection:
-            await turn_off_quality_rules_that_can_flag_no_one(connection, campaign.slug)
+            await turn_off_or_relax_rules_that_can_flag_no_one(connection, campaign.slug)
 
     async with engine.begin() as other:
         custom = {"quality_rules": ["attention: hold"]}

@@ -49,7 +49,7 @@ async def test_what_an_annotator_holds_goes_to_others_and_comes_back_with_them(e
     campaign, (me, other), (first, _) = await answer_hits(engine, people=2, hits=0, items=5, judgments_per_item=1)
     hit = await try_to_lease_hit(engine, me)
     async with borrow_driver_in_transaction(engine) as connection:
-        await drafts.save_draft_and_tell_if_hit_is_open(connection, me, hit.id, {"00": {"score": 7}})
+        await drafts.try_to_save_draft_of_open_hit(connection, me, hit.id, {"00": {"score": 7}})
     assert (await find_or_lease_next_hit(engine, other)).reason == "wait"
     await decide(engine, campaign, bars, first)
     theirs = await try_to_lease_hit(engine, other)
@@ -76,7 +76,7 @@ async def test_a_first_touch_after_its_time_is_no_way_back_to_a_hit(engine):
     await execute_sql(engine, "UPDATE hits SET untouched_by = 'somewhere'")
     await decide(engine, campaign, "hold", first)
     async with borrow_driver_in_transaction(engine) as connection:
-        await drafts.save_draft_and_tell_if_hit_is_open(connection, me, hit.id, {})
+        await drafts.try_to_save_draft_of_open_hit(connection, me, hit.id, {})
     assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE expires_at > clock_timestamp()") == 0
 
 

@@ -149,7 +149,7 @@ async def test_a_process_makes_a_revision_with_connections_of_its_own(engine, da
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", who, reason="bot", actor="ada", now=NOW
         )
-    await revisions.make_revision_at_url(database_url, campaign.id, NOW)
+    await revisions.make_revision_and_switch_to_it_at_url(database_url, campaign.id, NOW)
     assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 0
     assert await fetch_value(engine, "SELECT revision FROM campaigns") == 1
 
@@ -159,7 +159,7 @@ async def test_a_revision_can_be_made_from_the_same_answers(engine):
     me = await create_annotator(engine, campaign)
     await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     before = await fetch_rows(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
-    await revisions.make_revision_from_same_answers(engine, campaign.id, now=NOW)
+    await revisions.switch_to_revision_from_same_answers(engine, campaign.id, now=NOW)
     assert await fetch_value(engine, "SELECT revision FROM campaigns") == 1
     after = await fetch_rows(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
     assert after == before

@@ -129,8 +129,8 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
         stored.apply_hit_and_return_change(convert_response_to_hit_of_law(campaign.criteria[0], response))
     for item in range(ITEMS):
         asking, again = (
-            EASL_AWARE.judgment_weights_querying_state(item),
-            EASL_AWARE.judgment_weights_querying_state(item),
+            EASL_AWARE.judgment_weights_querying_state_or_none(item),
+            EASL_AWARE.judgment_weights_querying_state_or_none(item),
         )
         async with engine.connect() as connection:
             known = LawRunner(await driver_of(connection), Revision(campaign.id, 0), EASL_AWARE, {})

@@ -127,7 +127,7 @@ async def test_another_process_can_move_a_long_campaign(engine):
 
 async def test_a_campaign_can_be_moved_at_an_address(engine, database_url):
     campaign = await create_older_campaign(engine, FIRST_EDITION_INITIAL_STATE)
-    await law_editions.make_revision_under_newest_edition_at_url(database_url, campaign.id, NOW)
+    await law_editions.switch_to_newest_edition_revision_at_url(database_url, campaign.id, NOW)
     assert await edition_and_mismatches(engine, campaign.slug) == (NEWEST_EDITION, [])
 
 

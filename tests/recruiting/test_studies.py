@@ -16,7 +16,7 @@ from app.errors import Conflict, Invalid
 from app.payments.connections import ServiceConnector
 from app.payments.token_encryption import TokenCipher
 from app.recruiting.studies import (
-    change_study_or_refuse,
+    change_study_state_or_places_or_refuse,
     draft_study_and_return_id_or_refuse,
     load_study_view_or_refuse,
 )
@@ -40,7 +40,7 @@ async def draft(study, base_url=HTTPS):
 
 
 async def act(study, action, **more):
-    await change_study_or_refuse(study.engine, study.connector, "verbs", action, **more)
+    await change_study_state_or_places_or_refuse(study.engine, study.connector, "verbs", action, **more)
 
 
 async def view(study, base_url=HTTPS):

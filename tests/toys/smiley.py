@@ -35,7 +35,7 @@ class Smiley(Design):
     def task_message_for_first_page(self, task: TaskSettings) -> Message:
         return Message("You see %(n)d items at a time and tap a smiley for each.", n=task.items_per_hit)
 
-    def parse_form_values_by_position(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
+    def parse_form_values_by_item(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
         return {item: self.parse_number(form[name], item) for item in items if (name := f"face-{item}") in form}
 
     def form_fields(self, values: Mapping[int, float]) -> dict[str, str]:

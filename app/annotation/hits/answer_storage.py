@@ -130,7 +130,7 @@ def lease_lost_error() -> Gone:
     )
 
 
-async def store_answers_to_locked_hits_and_return_outcome_by_hit(
+async def store_answers_returning_outcome_by_locked_hit(
     connection: Driver, locked: LockedAnswers, answers: Sequence[SubmittedAnswer], *, are_late: bool = False
 ) -> dict[int, AnswerReceipt | Exception]:
     """Store the answers to locked HITs and the updated posteriors, and return a receipt or a refusal by HIT.
@@ -147,7 +147,7 @@ async def store_answers_to_locked_hits_and_return_outcome_by_hit(
     placed_checks_by_hit = (
         await checks.load_placed_checks_by_hit(connection, locked.id, [*locked.hits]) if locked.has_checks else {}
     )
-    laws = await lock_posteriors_and_make_law_runner_of_each_criterion(connection, locked)
+    laws = await lock_posteriors_and_make_law_runners(connection, locked)
     judgments = Counter(dict(zip(locked.numbers or (), locked.judgments or (), strict=True)))
     excluded = {*(locked.excluded or ())}
     refusals: dict[int, Refusal] = {}
@@ -233,9 +233,7 @@ async def accepted_answer_or_refuse(
     )
 
 
-async def lock_posteriors_and_make_law_runner_of_each_criterion(
-    connection: Driver, locked: LockedAnswers
-) -> list[LawRunner]:
+async def lock_posteriors_and_make_law_runners(connection: Driver, locked: LockedAnswers) -> list[LawRunner]:
     """Return a runner of the campaign's law for each criterion, with the posteriors of the locked items."""
     states_by_criterion = [dict(zip(locked.numbers or (), locked.states or (), strict=True))]
     for criterion in locked.criteria[1:]:

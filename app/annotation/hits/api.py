@@ -111,7 +111,7 @@ async def admit_program_and_load_hit(request: Request, token: guards.BearerToken
     hit_id = parse_canonical_row_id_or_none(request.path_params["hit_id"])
     async with request.app.state.serving_connections.borrow_autocommit_connection() as connection:
         now = await get_now()
-        hit = await program_annotators.load_hit_and_note_token_use(
+        hit = await program_annotators.load_hit_and_store_token_use(
             connection, token, hit_id, client_network_or_empty(request), now=now
         )
     guards.require_need_if_hit_visible(request, hit.access, is_hit_visible=hit.campaign_id is not None)

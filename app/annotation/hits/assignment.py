@@ -367,17 +367,17 @@ class AssignmentQuery:
     visitor: Visitor | None = None
 
 
-async def load_assignment_and_update_cache_or_refuse(
+async def load_assignment_updating_posteriors_or_refuse(
     connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, refresh: bool = False
 ) -> AssignmentState:
-    """Return the state of one assignment, as `load_assignments_and_update_cache` does.
+    """Return the state of one assignment, as `load_assignments_updating_posteriors` does.
 
     Raises:
         NotFound: `assignment_not_found`.
 
     """
     campaign_id = query.assignment.campaign_id
-    rows = await load_assignments_and_update_cache(connection, cache, campaign_id, [query], refresh=refresh)
+    rows = await load_assignments_updating_posteriors(connection, cache, campaign_id, [query], refresh=refresh)
     if not rows:
         raise assignment_not_found_error()
     return rows[query.assignment.assignment_id]
@@ -387,7 +387,7 @@ def assignment_not_found_error() -> NotFound:
     return NotFound("This study no longer exists.", code="assignment_not_found")
 
 
-async def load_assignments_and_update_cache(
+async def load_assignments_updating_posteriors(
     connection: Driver,
     cache: PosteriorCache,
     campaign_id: int,
@@ -430,15 +430,15 @@ async def load_assignments_and_update_cache(
     rows.sort(key=attrgetter("place"))
     campaign = await remembered_or_loaded_campaign_of_version(connection, cache, campaign_id, rows[0].campaign_version)
     if campaign.campaign_version != rows[0].campaign_version:  # it was changed between the two statements
-        return await load_assignments_and_update_cache(connection, cache, campaign_id, queries, refresh=refresh)
+        return await load_assignments_updating_posteriors(connection, cache, campaign_id, queries, refresh=refresh)
     for row in rows:
         row.campaign = campaign
     if not is_extended and needs_extended_query(rows[0]):
         cache.extended_campaigns.add(campaign_id)
-        return await load_assignments_and_update_cache(connection, cache, campaign_id, queries, refresh=refresh)
+        return await load_assignments_updating_posteriors(connection, cache, campaign_id, queries, refresh=refresh)
     cache.merge_changes_of_row_unless_stale(rows[0])
     if histories and cache.indexes.get(campaign_id) is not campaign_index:  # the histories went with the copy
-        return await load_assignments_and_update_cache(connection, cache, campaign_id, queries, refresh=refresh)
+        return await load_assignments_updating_posteriors(connection, cache, campaign_id, queries, refresh=refresh)
     is_current = campaign_index is not None and campaign_index.watermark == rows[0].watermark
     for row in rows:
         if row.assignment_id in histories:
@@ -459,7 +459,7 @@ async def remembered_or_loaded_campaign_of_version(
     return campaign
 
 
-async def load_changes_and_update_cache(
+async def load_changes_updating_posteriors(
     connection: Driver, cache: PosteriorCache, campaign_id: int
 ) -> ChangesAndOpenHits:
     """Return what open HITs hold now, and apply to the cache the posteriors that changed since its last read."""

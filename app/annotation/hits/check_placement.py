@@ -11,14 +11,14 @@ from app.database.session import Driver
 from app.quality import checks
 from app.quality.check_positions import (
     PlacedCheck,
-    draw_placed_checks_for_hit,
+    draw_check_placements_for_hit_or_none,
     entries_with_checks_inserted,
     shown_numbers_of_items_and_checks,
 )
 from app.quality.checks import CheckItem
 
 
-async def draw_checks_for_next_hit_and_note_their_items(
+async def draw_next_checks_and_set_items_met_as_checks(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache
 ) -> Sequence[CheckItem]:
     """Return the checks for this annotator's next HIT, usually none. Programs get none: they know their items by name.
@@ -29,7 +29,7 @@ async def draw_checks_for_next_hit_and_note_their_items(
     """
     if not PLATFORMS[assignment.platform].has_page:
         return ()
-    campaign_index = await note_items_met_as_checks_and_return_index(connection, assignment, cache)
+    campaign_index = await set_items_met_as_checks_and_return_index(connection, assignment, cache)
     item_by_copy = campaign_index.item_by_copy or {}
     if campaign_index.rng.random() >= (assignment.checks_percent or 0) / 100:
         return ()
@@ -49,7 +49,7 @@ async def draw_checks_for_next_hit_and_note_their_items(
     return drawn_checks
 
 
-async def note_items_met_as_checks_and_return_index(
+async def set_items_met_as_checks_and_return_index(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache
 ) -> CampaignIndex:
     """Note the items whose copies the annotator was shown as checks, also in an open HIT, and return the index."""
@@ -70,7 +70,7 @@ async def note_items_met_as_checks_and_return_index(
     return campaign_index
 
 
-def release_items_of_drawn_checks_and_tell_if_any(
+def release_check_items_returning_if_any(
     assignment: AssignmentState, cache: PosteriorCache, drawn_checks: Sequence[CheckItem]
 ) -> bool:
     """Let the annotator be asked about the items that drawn checks copy, since these checks are not shown.
@@ -110,7 +110,7 @@ def proposal_with_checks_or_none(
     if any(item_by_copy.get(number) in proposal.items for number in numbers):
         return proposal
     is_own_hit = not count_check_slots(assignment, next_checks)
-    placed_checks = draw_placed_checks_for_hit(
+    placed_checks = draw_check_placements_for_hit_or_none(
         numbers,
         [] if is_own_hit else proposal.items,
         len(campaign_index.index.score),

@@ -6,7 +6,11 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, load_assignment_and_update_cache_or_refuse
+from app.annotation.hits.assignment import (
+    AssignmentQuery,
+    AssignmentState,
+    load_assignment_updating_posteriors_or_refuse,
+)
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.leases import find_or_lease_next_hit
 from app.annotation.hits.next_hit import NextHit
@@ -31,15 +35,13 @@ async def end_visit_or_find_next_hit(
 
     If leaving is not allowed or the annotator is held, treat it as a request for a HIT, so no completion code leaks.
     """
-    assignment = await load_assignment_and_update_cache_or_refuse(connection, cache, query)
+    assignment = await load_assignment_updating_posteriors_or_refuse(connection, cache, query)
     if assignment.held_back or not may_end_visit_after_any_hit(assignment):
         return await find_or_lease_next_hit(connection, cache, query, now=now)
     return await end_lease_and_build_no_hit_reply(connection, assignment, "stopped", now=now)
 
 
-async def load_completion_and_store_server_call_if_visit_is_over(
-    connection: Driver, next_hit: NextHit
-) -> Completion | None:
+async def load_completion_storing_call_or_none(connection: Driver, next_hit: NextHit) -> Completion | None:
     """Return the way back after the visit; None if there is nothing to hand in, or the visit goes on."""
     outcome = outcome_of_finished_visit_or_none(next_hit)
     if outcome is None:

@@ -157,13 +157,13 @@ async def set_place_in_blocks_of_assignment(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, *, now: datetime
 ) -> None:
     """Set where the annotator is in the blocks of conditions, and which items are outside of the block."""
-    assignment.place_in_blocks = await find_place_in_blocks_giving_row_at_first(
+    assignment.place_in_blocks = await find_place_in_blocks_assigning_square_row(
         connection, assignment, campaign_index, now=now
     )
     assignment.items_of_others = assignment.place_in_blocks.items_outside
 
 
-async def find_place_in_blocks_giving_row_at_first(
+async def find_place_in_blocks_assigning_square_row(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, *, now: datetime
 ) -> PlaceInBlocks:
     """Return where an annotator is, in a campaign whose items have conditions. The first call gives them a row.
@@ -172,7 +172,7 @@ async def find_place_in_blocks_giving_row_at_first(
     posteriors of this process.
 
     Raises:
-        OutdatedRevisionError: What `give_and_return_row_of_square_or_raise` raises.
+        OutdatedRevisionError: What `assign_square_row_or_raise` raises.
 
     """
     conditions = campaign_index.conditions or await load_item_conditions_once(
@@ -180,13 +180,13 @@ async def find_place_in_blocks_giving_row_at_first(
     )
     row = assignment.square_row
     if row is None:
-        row = await give_and_return_row_of_square_or_raise(
+        row = await assign_square_row_or_raise(
             connection, assignment, campaign_index, conditions.square.row_count, now=now
         )
     if conditions.block_order == "none":
         return PlaceInBlocks(await conditions.items_outside_block(row, None))
     order = conditions.square.block_order_of_row(row, (assignment.seed, assignment.annotator_id))
-    limits = task_limits_of_blocks(assignment, len(order))
+    limits = task_limit_or_none_of_each_block(assignment, len(order))
     own_tasks = count_own_tasks(
         await load_hits_given_to_annotator(connection, assignment),
         [order.index(condition) for condition in range(len(order))],
@@ -228,7 +228,7 @@ def count_own_tasks(
         own_hits: HITs of the annotator, in the order in which they got them.
         place_by_condition: Place of the block of each condition.
         conditions: Conditions of the items.
-        limits: As `task_limits_of_blocks` returns.
+        limits: As `task_limit_or_none_of_each_block` returns.
         held_hit: HIT that the annotator holds in this assignment, which is not counted.
         answered_hits: HITs that the annotator answered.
 
@@ -250,7 +250,7 @@ def count_own_tasks(
     return OwnTasks(place if held_place is None else held_place, counts)
 
 
-def task_limits_of_blocks(assignment: AssignmentState, block_count: int) -> Sequence[int | None]:
+def task_limit_or_none_of_each_block(assignment: AssignmentState, block_count: int) -> Sequence[int | None]:
     """Return for each block how many tasks it has; None if it has as many as there are.
 
     Without a setting for it, the tasks of one annotator are divided among the blocks, and a remainder is spread.
@@ -279,7 +279,7 @@ def can_ask_about_block(
     )
 
 
-async def give_and_return_row_of_square_or_raise(
+async def assign_square_row_or_raise(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, row_count: int, *, now: datetime
 ) -> int:
     """Store the least used row for an annotator and return it, or the row that they have already.
@@ -290,7 +290,7 @@ async def give_and_return_row_of_square_or_raise(
 
     """
     key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
-    leavers = await count_leavers_by_row_once_in_a_while(connection, assignment, campaign_index, now=now)
+    leavers = await cached_or_loaded_leaver_count_by_row(connection, assignment, campaign_index, now=now)
     async with connection.transaction():
         for lock in (SHARE_STORE_LOCK, LOCK_SQUARE):
             await execute_statement(connection, lock, {"campaign": assignment.campaign_id})
@@ -308,7 +308,7 @@ async def give_and_return_row_of_square_or_raise(
     return row
 
 
-async def count_leavers_by_row_once_in_a_while(
+async def cached_or_loaded_leaver_count_by_row(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, *, now: datetime
 ) -> Mapping[int, int]:
     """Return how many annotators with each row have left early, as of at most `LEAVERS_COUNT_FOR` ago."""

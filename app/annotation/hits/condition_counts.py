@@ -79,7 +79,7 @@ class SquareCounts:
     orders: Sequence[OrderCount]
 
 
-async def count_use_of_square_or_none(
+async def load_square_counts_or_none(
     connection: AsyncConnection, campaign: Campaign, *, now: datetime
 ) -> SquareCounts | None:
     """Return the counts of a campaign whose items have conditions; None if they have none. Reads all items."""
@@ -88,13 +88,13 @@ async def count_use_of_square_or_none(
     key = {"campaign": campaign.id, "column": campaign.condition_column}
     rows = await connection.execute(COUNT_JUDGMENTS_BY_CONDITION, key)
     counts = [ConditionCount(row.condition, row.items, row.judgments) for row in rows]
-    return await count_annotators_of_square(connection, campaign, counts, now=now)
+    return await count_annotators_by_list_and_order(connection, campaign, counts, now=now)
 
 
-async def count_use_of_square_in_memory_or_none(
+async def square_counts_from_memory_or_none(
     connection: AsyncConnection, cache: PosteriorCache, campaign: Campaign, *, now: datetime
 ) -> SquareCounts | None:
-    """Return the counts as `count_use_of_square_or_none` does, by the posteriors in the memory of this process.
+    """Return the counts as `load_square_counts_or_none` does, by the posteriors in the memory of this process.
 
     Reads the conditions of items once for each copy of the posteriors, and then only what changed.
     """
@@ -104,7 +104,7 @@ async def count_use_of_square_in_memory_or_none(
     campaign_index = await cache.load_current_index(driver, campaign)
     conditions = await load_item_conditions_once(driver, campaign, campaign_index)
     counts = item_and_judgment_counts_of_conditions(conditions, campaign_index.index.judgments)
-    return await count_annotators_of_square(connection, campaign, counts, now=now)
+    return await count_annotators_by_list_and_order(connection, campaign, counts, now=now)
 
 
 def item_and_judgment_counts_of_conditions(
@@ -119,7 +119,7 @@ def item_and_judgment_counts_of_conditions(
     return [ConditionCount(*counts) for counts in zip(conditions.names, items_of_each, judgments_of_each, strict=True)]
 
 
-async def count_annotators_of_square(
+async def count_annotators_by_list_and_order(
     connection: AsyncConnection, campaign: Campaign, conditions: Sequence[ConditionCount], *, now: datetime
 ) -> SquareCounts:
     """Return the counts of the conditions with those of annotators by list and order."""

@@ -35,7 +35,7 @@ class DraftedHit(HeldHit):
     touched_late: bool
 
 
-async def save_draft_and_tell_if_hit_is_open(
+async def try_to_save_draft_of_open_hit(
     connection: Driver, assignment: AssignmentId, hit_id: int, draft: dict[str, Any]
 ) -> bool:
     """Store the draft of a HIT; return False if the HIT is not this annotator's or is closed.

@@ -256,7 +256,7 @@ def choose_systems_and_segment_or_none(
         drawn is None
         or campaign_index.segments.count_different_outputs(segment, [*drawn.items, *always_shown]) < min_systems
     ):
-        return draw_distinct_systems_and_segment_or_none(
+        return draw_differing_systems_and_segment_or_none(
             assignment,
             campaign_index,
             draw.leader,
@@ -268,7 +268,7 @@ def choose_systems_and_segment_or_none(
     return shuffled_items_with_always_shown(assignment, drawn.items, rng), segment
 
 
-def draw_distinct_systems_and_segment_or_none(
+def draw_differing_systems_and_segment_or_none(
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
     leader: int,

@@ -5,7 +5,7 @@ from datetime import datetime
 from cachetools import LRUCache
 from sqlalchemy import text
 
-from app.database.campaign import finish_campaign_and_tell_if_complete, is_item_open_sql
+from app.database.campaign import is_item_open_sql, try_to_finish_complete_campaign
 from app.database.session import Driver, fetch_first_column, fetch_first_value_or_none
 
 # Open items to remember of a campaign, and campaigns in a process.
@@ -45,7 +45,7 @@ class FinishCheck:
                 connection, ARE_ENOUGH_OPEN, {"campaign": campaign_id, "items": items}
             ):
                 return
-        await finish_campaign_and_tell_if_complete(connection, campaign_id, now=now)
+        await try_to_finish_complete_campaign(connection, campaign_id, now=now)
 
 
 FINISH_CHECK = FinishCheck()

@@ -17,7 +17,7 @@ from app.annotation.hits.lease_sql import (
 )
 from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.hits.no_hit_replies import (
-    complete_assignment_if_finished_and_build_no_hit_reply,
+    build_no_hit_reply_completing_assignment,
     crowded_reason_code_or_none,
     no_hit_reason_code_of_assignment_or_none,
 )
@@ -109,7 +109,7 @@ async def resume_held_hit_or_close_it_and_return_none(
         if reason := no_hit_reason_code_of_assignment_or_none(assignment) or crowded_reason_code_or_none(
             assignment, visitor
         ):
-            return await complete_assignment_if_finished_and_build_no_hit_reply(connection, assignment, reason, now=now)
+            return await build_no_hit_reply_completing_assignment(connection, assignment, reason, now=now)
         expires_at = await renew_lease_and_return_its_end_or_none(
             connection, assignment, visitor if assignment.hit_untouched else None
         )

@@ -18,9 +18,9 @@ from app.annotation.hits.assignment import (
     AssignmentQuery,
     AssignmentState,
     assignment_not_found_error,
-    load_assignment_and_update_cache_or_refuse,
-    load_assignments_and_update_cache,
-    load_changes_and_update_cache,
+    load_assignment_updating_posteriors_or_refuse,
+    load_assignments_updating_posteriors,
+    load_changes_updating_posteriors,
 )
 from app.annotation.hits.campaign_index import ChangesAndOpenHits, PosteriorCache
 from app.annotation.hits.condition_blocks import OutdatedRevisionError, set_place_in_blocks_of_assignment
@@ -29,12 +29,12 @@ from app.annotation.hits.held_hits import resume_held_hit_or_close_it_and_return
 from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.lease_functions_sql import LeasedHit, ProposedLease, try_to_lease_hits_and_return_them_by_place
 from app.annotation.hits.next_hit import HitOnPage, NextHit
-from app.annotation.hits.no_hit_reasons import finish_if_done_and_name_no_hit_reason
+from app.annotation.hits.no_hit_reasons import finish_if_done_returning_no_hit_reason
 from app.annotation.hits.no_hit_replies import (
-    admit_and_return_none_or_build_no_hit_reply,
-    complete_assignment_if_finished_and_build_no_hit_reply,
+    build_no_hit_reply_completing_assignment,
     crowded_reason_code_or_none,
     no_hit_reason_code_of_assignment_or_none,
+    no_hit_reply_or_none_after_admitting,
 )
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.background.metrics import PROCESS_METRICS
@@ -131,17 +131,15 @@ class LeaseBatch:
         ):
             await self.try_to_serve_each_request_once(pending)
             self.attempts += 1
-        return [
-            pending.outcome or await self.load_reply_that_annotator_waits(pending.request) for pending in self.requests
-        ]
+        return [pending.outcome or await self.load_wait_reply(pending.request) for pending in self.requests]
 
-    async def load_reply_that_annotator_waits(self, request: NextHitRequest) -> NextHit:
-        assignment = await load_assignment_and_update_cache_or_refuse(self.connection, self.cache, request.query)
+    async def load_wait_reply(self, request: NextHitRequest) -> NextHit:
+        assignment = await load_assignment_updating_posteriors_or_refuse(self.connection, self.cache, request.query)
         return NextHit(assignment, reason="wait")
 
     async def try_to_serve_each_request_once(self, pending: Sequence[PendingRequest]) -> None:
         """Serve each request as far as it goes: a request that must begin again has no outcome afterwards."""
-        open_hits_row = await self.load_unknown_assignments_and_return_open_hits_or_none(pending)
+        open_hits_row = await self.load_assignments_returning_open_hits_or_none(pending)
         drawing: dict[int, PendingRequest] = {}
         annotators: set[int] = set()
         for request in pending:
@@ -162,15 +160,15 @@ class LeaseBatch:
                 [drawing[assignment_id] for assignment_id in sorted(drawing)], open_hits_row
             )
 
-    async def load_unknown_assignments_and_return_open_hits_or_none(
+    async def load_assignments_returning_open_hits_or_none(
         self, pending: Sequence[PendingRequest]
     ) -> ChangesAndOpenHits | None:
         """Read the assignments that are not known, and what open HITs hold; None if no assignment exists."""
         unread = [request for request in pending if request.assignment is None]
         if not unread:
-            return await load_changes_and_update_cache(self.connection, self.cache, self.campaign_id)
+            return await load_changes_updating_posteriors(self.connection, self.cache, self.campaign_id)
         queries = {request.request.query.assignment.assignment_id: request.request.query for request in unread}
-        rows = await load_assignments_and_update_cache(
+        rows = await load_assignments_updating_posteriors(
             self.connection, self.cache, self.campaign_id, list(queries.values()), refresh=self.attempts > 0
         )
         for request in unread:
@@ -201,12 +199,12 @@ class LeaseBatch:
         connection, visitor, now = self.connection, pending.request.query.visitor, pending.request.now
         if assignment.held_back or not assignment.admitted:
             pending.assignment = None
-            return await admit_and_return_none_or_build_no_hit_reply(connection, assignment, now=now)
+            return await no_hit_reply_or_none_after_admitting(connection, assignment, now=now)
         if assignment.hit_id is not None:
             pending.assignment = None
             reply = await resume_held_hit_or_close_it_and_return_none(connection, assignment, visitor, now=now)
             if assignment.has_checks and reply is not None and reply.hit is not None:
-                await check_placement.note_items_met_as_checks_and_return_index(connection, assignment, self.cache)
+                await check_placement.set_items_met_as_checks_and_return_index(connection, assignment, self.cache)
             campaign_index = self.cache.loaded_index_or_none(assignment.campaign_id, assignment.seen)
             if campaign_index is not None and assignment.assigned_column:  # to know whether this is the last HIT
                 assignment.items_of_others = await load_items_reserved_for_others(
@@ -223,7 +221,7 @@ class LeaseBatch:
         if reason := no_hit_reason_code_of_assignment_or_none(assignment) or crowded_reason_code_or_none(
             assignment, visitor
         ):
-            return await complete_assignment_if_finished_and_build_no_hit_reply(connection, assignment, reason, now=now)
+            return await build_no_hit_reply_completing_assignment(connection, assignment, reason, now=now)
         return None
 
     async def draw_and_lease_hits_for_all(
@@ -268,7 +266,7 @@ class LeaseBatch:
         assignment, request = pending.assignment, pending.request
         try:
             checks: Sequence[CheckItem] = (
-                await check_placement.draw_checks_for_next_hit_and_note_their_items(
+                await check_placement.draw_next_checks_and_set_items_met_as_checks(
                     self.connection, assignment, self.cache
                 )
                 if assignment.has_checks
@@ -279,7 +277,7 @@ class LeaseBatch:
             proposal = await propose_hit_or_none(
                 self.connection, assignment, self.cache, open_hits_row, now=request.now, check_count=check_count
             )
-            if proposal is None and check_placement.release_items_of_drawn_checks_and_tell_if_any(
+            if proposal is None and check_placement.release_check_items_returning_if_any(
                 assignment, self.cache, checks
             ):
                 checks, check_count = (), 0
@@ -291,10 +289,10 @@ class LeaseBatch:
             if is_remembered and should_retry_with_fresh_open_hits(assignment, proposal, check_count):
                 return None
             if proposal is None:
-                reason = await finish_if_done_and_name_no_hit_reason(
+                reason = await finish_if_done_returning_no_hit_reason(
                     self.connection, assignment, self.cache, now=request.now
                 )
-                pending.outcome = await complete_assignment_if_finished_and_build_no_hit_reply(
+                pending.outcome = await build_no_hit_reply_completing_assignment(
                     self.connection, assignment, reason, now=request.now
                 )
                 return None

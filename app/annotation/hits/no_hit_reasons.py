@@ -14,7 +14,7 @@ from app.annotation.hits.condition_blocks import can_any_list_or_block_fill_task
 from app.annotation.hits.draw_hit import draw_systems_then_segment_or_none
 from app.annotation.hits.fixed_set import unjudged_fixed_items
 from app.annotation.hits.hit_proposal import items_never_asked_again
-from app.database.campaign import finish_campaign_and_tell_if_complete, finish_campaign_if_statement, is_item_open_sql
+from app.database.campaign import finish_campaign_if_statement, is_item_open_sql, try_to_finish_complete_campaign
 from app.database.session import Driver, Record, execute_statement, fetch_first_column, fetch_first_row_or_none
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
@@ -103,7 +103,7 @@ def no_hit_reason_from_index_or_none(
     return "seen_all" if campaign_index.index.open_item_count > most_without_task else None
 
 
-async def finish_if_done_and_name_no_hit_reason(
+async def finish_if_done_returning_no_hit_reason(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime
 ) -> NoHitReason:
     """Return `seen_all`, `wait`, or `all_done` after finishing the campaign.
@@ -127,7 +127,7 @@ async def finish_if_done_and_name_no_hit_reason(
     }
     open_items: set[int] = {*await fetch_first_column(connection, SELECT_OPEN_ITEMS, parameters)}
     if len(open_items) < assignment.fewest_items:
-        await finish_campaign_and_tell_if_complete(connection, assignment.campaign_id, now=now)
+        await try_to_finish_complete_campaign(connection, assignment.campaign_id, now=now)
         return "all_done"
     if (
         campaign_index is not None
@@ -137,7 +137,7 @@ async def finish_if_done_and_name_no_hit_reason(
         await finish_campaign_with_incomparable_items(connection, assignment, now=now)
         return "all_done"
     if assignment.segment_count:
-        return await finish_if_done_and_name_no_systems_reason(
+        return await finish_if_done_returning_no_systems_reason(
             connection, assignment, campaign_index, open_items, now=now
         )
     barred = items_never_asked_again(assignment)
@@ -148,7 +148,7 @@ async def finish_if_done_and_name_no_hit_reason(
     return "seen_all" if is_all_implied else "wait"
 
 
-async def finish_if_done_and_name_no_systems_reason(
+async def finish_if_done_returning_no_systems_reason(
     connection: Driver,
     assignment: AssignmentState,
     campaign_index: CampaignIndex | None,
@@ -156,7 +156,7 @@ async def finish_if_done_and_name_no_systems_reason(
     *,
     now: datetime,
 ) -> NoHitReason:
-    """As `finish_if_done_and_name_no_hit_reason`, for systems: the campaign also ends if its open systems cannot be
+    """As `finish_if_done_returning_no_hit_reason`, for systems: the campaign also ends if its open systems cannot be
     compared.
     """
     segments = campaign_index.segments if campaign_index is not None else None

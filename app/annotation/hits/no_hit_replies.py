@@ -38,7 +38,7 @@ STORE_END_OF_BLOCKS = text("""
 REASONS_AFTER_ALL_TASKS: Collection[NoHitReason] = {"limit", "seen_all", "all_done"}
 
 
-async def admit_and_return_none_or_build_no_hit_reply(
+async def no_hit_reply_or_none_after_admitting(
     connection: Driver, assignment: AssignmentState, *, now: datetime
 ) -> NextHit | None:
     """Return why the annotator gets no HIT (blocked, or an onboarding step is open), or None after admitting them."""
@@ -72,7 +72,7 @@ async def end_lease_and_build_no_hit_reply(
 ) -> NextHit:
     """End the lease of the held HIT, so that other annotators may get its items, and return the refusal."""
     await execute_statement(connection, END_LEASE, {"campaign": assignment.campaign_id, "hit": assignment.hit_id})
-    return await complete_assignment_if_finished_and_build_no_hit_reply(connection, assignment, reason, now=now)
+    return await build_no_hit_reply_completing_assignment(connection, assignment, reason, now=now)
 
 
 def no_hit_reason_code_of_assignment_or_none(assignment: AssignmentState) -> NoHitReason | None:
@@ -105,7 +105,7 @@ def crowded_reason_code_or_none(assignment: AssignmentState, visitor: Visitor | 
     return "crowded" if too_many else None
 
 
-async def complete_assignment_if_finished_and_build_no_hit_reply(
+async def build_no_hit_reply_completing_assignment(
     connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime
 ) -> NextHit:
     """Return the refusal. Store that the assignment is complete, and that the annotator has done all blocks, if so."""

@@ -9,7 +9,7 @@ from cachetools import LRUCache
 from sqlalchemy import text
 
 from app.accounts.secrets import secret_digest
-from app.accounts.tokens import TokenUse, require_token_and_note_its_use
+from app.accounts.tokens import TokenUse, require_token_and_store_its_use
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId, find_or_create_assignment
@@ -112,12 +112,12 @@ async def load_consent_needed_error(connection: Driver, assignment: AssignmentSt
     )
 
 
-async def load_hit_and_note_token_use(
+async def load_hit_and_store_token_use(
     connection: Driver, token: str, hit_id: int | None, address: str, *, now: datetime
 ) -> ProgramHit:
     """Return the HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
     key = {"token_hash": secret_digest(token), "hit": hit_id, "platform": API_PLATFORM_NAME}
-    return await require_token_and_note_its_use(
+    return await require_token_and_store_its_use(
         connection, await fetch_first_row_or_none(connection, SELECT_PROGRAM_HIT, key, ProgramHit), address, now=now
     )
 

@@ -15,7 +15,7 @@ from app.annotation.hits.answer_parameters import AnswerKey
 from app.annotation.hits.answer_storage import (
     AnswerReceipt,
     lease_lost_error,
-    store_answers_to_locked_hits_and_return_outcome_by_hit,
+    store_answers_returning_outcome_by_locked_hit,
 )
 from app.annotation.hits.assignment import (
     HIT_BELONGS_TO_ASSIGNMENT,
@@ -158,7 +158,7 @@ async def store_answers_in_time_and_return_outcome_by_hit(
         locked = await lock_hits_of_answers_and_return_locked_answers(connection, campaign_id, answers)
         answers_in_time = [answer for answer in answers if answer.hit_id in locked.hits]
         outcomes = (
-            await store_answers_to_locked_hits_and_return_outcome_by_hit(connection, locked, answers_in_time)
+            await store_answers_returning_outcome_by_locked_hit(connection, locked, answers_in_time)
             if answers_in_time
             else {}
         )
@@ -218,7 +218,7 @@ async def store_late_answer_or_refuse(connection: Driver, answer: SubmittedAnswe
         raise lease_lost_error()
     locked = await lock_hits_of_answers_and_return_locked_answers(connection, key.campaign, [answer], are_late=True)
     (outcome,) = (
-        await store_answers_to_locked_hits_and_return_outcome_by_hit(connection, locked, [answer], are_late=True)
+        await store_answers_returning_outcome_by_locked_hit(connection, locked, [answer], are_late=True)
     ).values()
     if isinstance(outcome, Exception):
         raise outcome

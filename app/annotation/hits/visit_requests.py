@@ -108,7 +108,7 @@ class VisitServer:
         outcomes: dict[int, VisitReply | Exception | Unserved[VisitRequest]] = {
             place: request.answered or VisitReply() for place, request in enumerate(requests)
         }
-        outcomes |= await self.store_answers_of_requests_and_return_reply_by_place(connection, campaign_id, requests)
+        outcomes |= await self.store_answers_and_return_reply_by_place(connection, campaign_id, requests)
         wanted = {
             place: (request.next_hit, reply)
             for place, request in enumerate(requests)
@@ -137,7 +137,7 @@ class VisitServer:
                     outcomes[place] = next_hit
         return [outcomes[place] for place in range(len(requests))]
 
-    async def store_answers_of_requests_and_return_reply_by_place(
+    async def store_answers_and_return_reply_by_place(
         self, connection: Driver, campaign_id: int, requests: Sequence[VisitRequest]
     ) -> dict[int, VisitReply | Exception | Unserved[VisitRequest]]:
         """Store the answers of the requests, and return the reply to each by its place."""

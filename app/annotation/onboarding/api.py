@@ -186,7 +186,7 @@ async def read_participant_list(
         }
     ),
 )
-async def change_participants(
+async def add_remove_or_replace_participants(
     connection: Transaction, slug: str, list_name: ParticipantList, request_body: ParticipantsRequest, now: Now
 ) -> ChangedParticipantsSchema:
     """Add people to a list, remove them, or replace the list. People who are in the campaign already stay."""

@@ -128,7 +128,7 @@ def results_of_screened_out_annotator(settings: VisitSettings, _version: int) ->
     return [StepResult(QUESTIONS_STEP, 1, "failed")] if screens else []
 
 
-def results_of_annotator_without_place(settings: VisitSettings, _version: int) -> list[StepResult]:
+def results_of_annotator_over_quota(settings: VisitSettings, _version: int) -> list[StepResult]:
     """Return the result of an annotator who finds a quota full; none if there are no quotas."""
     return [StepResult(QUESTIONS_STEP, 1, "full")] if settings.quotas else []
 
@@ -141,6 +141,6 @@ STEP = VisitStep(
     questions_template_context,
     {
         "Screened out by a question": results_of_screened_out_annotator,
-        "Quota is full": results_of_annotator_without_place,
+        "Quota is full": results_of_annotator_over_quota,
     },
 )

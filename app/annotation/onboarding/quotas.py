@@ -144,7 +144,7 @@ def quotas_of_answers(quotas: Sequence[Quota], answers: Mapping[str, str]) -> li
     return [quota for quota in quotas if answers.get(quota.question) == quota.answer]
 
 
-async def lock_quotas_and_try_to_make_place_in_all(
+async def lock_quotas_and_try_to_reserve_places(
     connection: Driver, campaign_id: int, annotator_id: int, quotas: Sequence[Quota], *, now: datetime
 ) -> bool:
     """Return whether there is a place for the annotator in all of the quotas.

@@ -12,7 +12,7 @@ from app.annotation.onboarding.entry_questions import parse_question_lines
 from app.annotation.onboarding.questions import QUESTIONS_STEP
 from app.annotation.onboarding.quotas import (
     Quota,
-    lock_quotas_and_try_to_make_place_in_all,
+    lock_quotas_and_try_to_reserve_places,
     parse_quota_lines,
     quotas_of_answers,
 )
@@ -150,7 +150,7 @@ async def store_result_of_open_step(
         return
     key = {"campaign": visit.id, "annotator": visit.annotator_id, "now": now}
     async with connection.transaction() if (quotas := quotas_of_result(visit, step_result)) else nullcontext():
-        if quotas and not await lock_quotas_and_try_to_make_place_in_all(
+        if quotas and not await lock_quotas_and_try_to_reserve_places(
             connection, visit.id, visit.annotator_id, quotas, now=now
         ):
             step_result = step_result._replace(outcome="full")

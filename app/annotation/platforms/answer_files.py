@@ -74,7 +74,7 @@ def read_platform_rows_and_notes(
     except FormatsUnknownError:
         file.seek(0)
     first_reader = CellReader(now, options)
-    _, file_format, upload = detect_platform_and_format_and_read_table(
+    _, file_format, upload = read_table_detecting_platform_and_format(
         file, file_name, max_mb=max_mb, reader=first_reader
     )
     reader = CellReader(now, options, detect_number_and_date_formats(file_format.iter_formatted_cells(upload), options))
@@ -85,7 +85,7 @@ def read_platform_rows_and_notes(
 def read_platform_and_rows(
     file: BinaryIO, file_name: str, value_reader: ValueReader, digest: str, *, max_mb: int, reader: CellReader
 ) -> tuple[Platform, list[ResultRow]]:
-    platform, file_format, upload = detect_platform_and_format_and_read_table(
+    platform, file_format, upload = read_table_detecting_platform_and_format(
         file, file_name, max_mb=max_mb, reader=reader
     )
     if value_reader.criterion_names and not file_format.has_criteria:
@@ -112,7 +112,7 @@ def read_platform_and_rows(
         raise
 
 
-def detect_platform_and_format_and_read_table(
+def read_table_detecting_platform_and_format(
     file: BinaryIO, file_name: str, *, max_mb: int, reader: CellReader
 ) -> tuple[Platform, ResultFileFormat, UploadedTable]:
     """Return the platform of a file, the format to read it with, and its table converted to that format."""

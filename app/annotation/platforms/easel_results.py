@@ -107,7 +107,7 @@ def read_easel_results(
     for record in upload.rows:
         columns = tuple(record.values)
         if columns not in exported_by_columns:
-            exported_by_columns[columns] = refuse_unread_columns_and_tell_if_export(
+            exported_by_columns[columns] = is_export_refusing_unread_columns(
                 record.line if upload.format == "jsonl" else 1, columns
             )
         exported = exported_by_columns[columns]
@@ -157,7 +157,7 @@ def cell_without_export_apostrophe(column: str, cell: str) -> str:
     return cell if column == "item" else unprotect_spreadsheet_cell(cell)
 
 
-def refuse_unread_columns_and_tell_if_export(line: int, columns: Sequence[str]) -> bool:
+def is_export_refusing_unread_columns(line: int, columns: Sequence[str]) -> bool:
     """Return whether the columns are those of an export, after refusing columns that are not read.
 
     Raises:

@@ -58,7 +58,7 @@ def verification_code(key: str, person: str, campaign: str) -> str:
     return digest[:VERIFICATION_CODE_LENGTH].upper()
 
 
-def read_panel_arrival(
+def read_panel_arrival_or_refuse(
     parameters: Mapping[str, str],
     _settings: Settings,
     *,
@@ -147,7 +147,9 @@ def panel_of_campaign_or_none(platform: Platform, crowd_settings: Mapping[str, A
         identifiers=identifiers,
         link_parameters=link_parameters_with_placeholders(query),
         read_arrival=partial(
-            read_panel_arrival, identifiers=identifiers, submission_parameter=crowd_settings["panel_submission"]
+            read_panel_arrival_or_refuse,
+            identifiers=identifiers,
+            submission_parameter=crowd_settings["panel_submission"],
         ),
     )
 

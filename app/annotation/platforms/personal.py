@@ -12,7 +12,7 @@ PERSONAL_IDENTIFIERS = ArrivalParameters(
 )
 
 
-def read_personal_arrival(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
+def read_personal_arrival_or_refuse(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
     """Return the arrival by the key in the link. The campaign's list resolves it later (`personal_links`)."""
     (key,) = PERSONAL_IDENTIFIERS.read_values(parameters)
     return Arrival(key, "visit")
@@ -21,7 +21,7 @@ def read_personal_arrival(parameters: Mapping[str, str], _settings: Settings) ->
 PLATFORM = Platform(
     "personal",
     "Personal link",
-    read_personal_arrival,
+    read_personal_arrival_or_refuse,
     build_completion_by_code_or_url,
     identifiers=PERSONAL_IDENTIFIERS,
     has_personal_links=True,

@@ -238,7 +238,7 @@ class PlatformService(Protocol):
     async def publish_pause_or_resume_study(self, study: str, action: str) -> None:
         """Publish, pause or resume a study. A second publication is refused."""
 
-    async def raise_study_places_to(self, study: str, places: int) -> None:
+    async def increase_study_places_to(self, study: str, places: int) -> None:
         """Raise the number of places."""
 
     async def load_study_cost(self, study: str) -> StudyCost:

@@ -65,7 +65,7 @@ def parse_file_time_or_none(text: str, *, day_first: bool | None, zone: tzinfo) 
             or parse_iso_time_or_none(text)
             or parse_mturk_date_or_none(text)
             or parse_date_with_month_name_or_none(text)
-            or parse_numeric_date_or_none_or_raise_if_order_unknown(text, day_first=day_first)
+            or parse_numeric_date_or_none_or_raise(text, day_first=day_first)
         )
         if time is None:
             return None
@@ -101,7 +101,7 @@ def parse_date_with_month_name_or_none(text: str) -> datetime | None:
     return time_of_date_and_clock_match(match, month_number_of_english_name(match["name"])) if match else None
 
 
-def parse_numeric_date_or_none_or_raise_if_order_unknown(text: str, *, day_first: bool | None) -> datetime | None:
+def parse_numeric_date_or_none_or_raise(text: str, *, day_first: bool | None) -> datetime | None:
     """Return a date in numbers. Raises `DateOrderUnknownError`."""
     match = NUMERIC_DATE_PATTERN.fullmatch(text)
     if match is None:

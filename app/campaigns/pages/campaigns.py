@@ -26,10 +26,13 @@ from app.annotation.platforms.settings import (
 )
 from app.campaigns import empty_campaigns, experiment_arms, hints, item_list, lifecycle, settings_edits
 from app.campaigns.comparisons import ComparisonUnit
-from app.campaigns.conditions_check import load_note_on_blocks_or_empty
+from app.campaigns.conditions_check import load_short_block_note_or_empty
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.launch import load_sentence_on_own_priors_or_none
-from app.campaigns.open_link import close_open_link_and_keep_platform_links, platform_beside_open_link_or_none
+from app.campaigns.open_link import (
+    close_open_link_and_keep_platform_links,
+    platform_recruiting_beside_open_link_or_none,
+)
 from app.campaigns.pay import HourlyPay
 from app.campaigns.recordings_check import load_recording_notes
 from app.campaigns.rule_fitting import store_check_remedy_and_return_notice
@@ -82,7 +85,7 @@ async def redirect_campaigns_to_admin() -> Response:
 
 
 @router.get(CAMPAIGN_PATH + "/share")
-async def share_page(request: Request, connection: Transaction, access: CurrentAccess, slug: str) -> HTMLResponse:
+async def show_share_page(request: Request, connection: Transaction, access: CurrentAccess, slug: str) -> HTMLResponse:
     """Show the links of a campaign; for an arm, those of its experiment, which have no list of people."""
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     if campaign.rehearsal_of is not None:
@@ -131,11 +134,11 @@ async def show_action_confirmation_page(
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     if action == "delete":
         failed_payments, failed_calls = await count_failed_payments_and_calls(connection, campaign.id)
-        error = await empty_campaigns.load_error_against_deletion_or_none(connection, campaign)
+        error = await empty_campaigns.load_cannot_delete_error_or_none(connection, campaign)
         facts = {"error": error, "failed_payments": failed_payments, "failed_calls": failed_calls}
         return render_confirmation_page(request, campaign, action, facts)
     if action == "revert":
-        facts = {"error": await empty_campaigns.load_error_against_revert_or_none(connection, campaign)}
+        facts = {"error": await empty_campaigns.load_cannot_revert_error_or_none(connection, campaign)}
         return render_confirmation_page(request, campaign, action, facts)
     if action == "finish":
         return render_confirmation_page(request, campaign, action)
@@ -148,7 +151,7 @@ async def show_action_confirmation_page(
         "unfit_check_rules": unfit_check_rules(campaign, campaign.item_count, check_counts),
         "priors": priors,
         "recording_notes": recordings,
-        "block_note": await load_note_on_blocks_or_empty(connection, campaign, with_refusals=True),
+        "block_note": await load_short_block_note_or_empty(connection, campaign, with_refusals=True),
         "form_note": note_on_form_origins_of_campaign_or_empty(campaign),
     }
     return render_confirmation_page(request, campaign, action, notes)
@@ -166,7 +169,7 @@ def render_confirmation_page(
     context |= {
         "platforms": platforms_of_campaign(crowd_settings),
         "code_platform": platform_of_completion_code_or_none(crowd_settings),
-        "open_link_platform": platform_beside_open_link_or_none(campaign),
+        "open_link_platform": platform_recruiting_beside_open_link_or_none(campaign),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
         "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
     }

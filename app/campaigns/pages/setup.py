@@ -22,7 +22,10 @@ from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES
 from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.open_link import close_open_link_and_keep_platform_links
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
-from app.campaigns.rule_fitting import store_check_remedy_and_return_notice, turn_off_quality_rules_that_can_flag_no_one
+from app.campaigns.rule_fitting import (
+    store_check_remedy_and_return_notice,
+    turn_off_or_relax_rules_that_can_flag_no_one,
+)
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question_or_refuse
@@ -162,7 +165,7 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
         return render_step_page(request, campaign, name, entered, more_context=check_context)
     if values.get("go") == "fitting-rules":
         async with database.begin() as connection:
-            await turn_off_quality_rules_that_can_flag_no_one(connection, slug)
+            await turn_off_or_relax_rules_that_can_flag_no_one(connection, slug)
         return redirect_to(f"{setup_rail.step_url(slug, name)}?done=fitting-rules")
     if values.get("go", "").startswith("remedy-"):
         _, kind, remedy_name = f"{values['go']}--".split("-")[:3]

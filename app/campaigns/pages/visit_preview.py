@@ -285,7 +285,7 @@ async def load_visit_page_template_context(
         campaign.column_values_of_campaign()
         | {"status": page.status, "hits_answered": answered, "answered_here": answered > 0}
     )
-    visit_settings = visit_preview.settings_of_visit(campaign)
+    visit_settings = visit_preview.visit_and_answer_settings_of_campaign(campaign)
     instructions, consent = await markdown_texts_to_safe_html(
         campaign.instructions, campaign.consent, mark_formulas=campaign.latex
     )

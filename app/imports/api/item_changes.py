@@ -41,11 +41,15 @@ class ItemsChanged(BaseModel):
 
 
 @router.post("/{slug}/items/changes", responses=openapi_description_of_refusals(CAMPAIGN_NOT_FOUND | CHANGE_REFUSALS))
-async def change_items_by_program(connection: Transaction, slug: str, change: ItemsChange, now: Now) -> ItemsChanged:
+async def retire_restore_or_delete_items_by_program(
+    connection: Transaction, slug: str, change: ItemsChange, now: Now
+) -> ItemsChanged:
     """Retire, restore or delete items."""
     ids = list(dict.fromkeys(change.ids))
     return ItemsChanged(
-        changed=await item_changes.change_items_and_count_changed(connection, slug, change.action, ids, now=now)
+        changed=await item_changes.retire_restore_or_delete_items_and_count(
+            connection, slug, change.action, ids, now=now
+        )
     )
 
 
@@ -104,7 +108,9 @@ class ChecksRequest(BaseModel):
         }
     ),
 )
-async def mark_items_by_program(connection: Transaction, slug: str, new_checks: ChecksRequest) -> ItemsChanged:
+async def mark_items_as_checks_by_program(
+    connection: Transaction, slug: str, new_checks: ChecksRequest
+) -> ItemsChanged:
     """Use items as gold or attention items, or change those that are."""
     checks = [
         CheckToMark(check.id, check.cells_as_in_item_table(), check.text, check.explanation)
@@ -131,9 +137,11 @@ class GoldItemsMade(BaseModel):
         }
     ),
 )
-async def use_known_answers_by_program(connection: Transaction, slug: str, choice: KnownAnswersChoice) -> GoldItemsMade:
+async def mark_gold_by_known_answers_by_program(
+    connection: Transaction, slug: str, choice: KnownAnswersChoice
+) -> GoldItemsMade:
     """Use items as gold items by the known answers in a column of their table."""
-    return GoldItemsMade(ids=await mark_checks.use_known_answers_as_gold_and_return_ids(connection, slug, choice))
+    return GoldItemsMade(ids=await mark_checks.mark_gold_by_known_answers_returning_ids(connection, slug, choice))
 
 
 class CorrectedText(BaseModel):

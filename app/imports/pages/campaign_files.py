@@ -19,7 +19,7 @@ router = researcher_router("/admin")
 
 
 @router.get("/campaigns/new/question")
-async def choose_question_page(request: Request) -> HTMLResponse:
+async def show_question_choice_page(request: Request) -> HTMLResponse:
     """Show the start of a new campaign: a question that comes with Easel, an empty form, or a file."""
     return new_campaign_start_page_response(request)
 

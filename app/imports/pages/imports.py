@@ -118,7 +118,7 @@ async def submit_items_upload_for_preview(
             else (await load_id_lines_and_next_free_number(connection, campaign.id))[0]
         )
         files_here = (
-            await media_store.load_media_types_size_and_next_number(connection, campaign.id)
+            await media_store.load_file_types_total_size_and_next_number(connection, campaign.id)
         ).content_type_by_name
     carried_bytes = file.file.read() if file.size is not None and file.size <= MAX_CARRIED_FILE_BYTES else b""
     show_as = parse_chosen_media_kind_or_none(form_data) if campaign.status == "draft" else None

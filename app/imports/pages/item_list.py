@@ -216,7 +216,9 @@ async def submit_action_on_chosen_items(request: Request, database: Database, sl
         if action in ("gold", "attention") or (action == "delete" and "sure" not in form_data):
             return await chosen_items_form_response(request, database, slug, view, action=action, item_ids=chosen_ids)
         async with database.begin() as connection:
-            count = await item_changes.change_items_and_count_changed(connection, slug, action, chosen_ids, now=now)
+            count = await item_changes.retire_restore_or_delete_items_and_count(
+                connection, slug, action, chosen_ids, now=now
+            )
     except Refusal as refusal:
         async with database.begin() as connection:
             return await items_page_response(
@@ -299,7 +301,7 @@ async def submit_known_answers_as_gold(
     try:
         choice = parse_known_answers_choice_or_refuse(form_values)
         async with database.begin() as connection:
-            ids = await mark_checks.use_known_answers_as_gold_and_return_ids(connection, slug, choice)
+            ids = await mark_checks.mark_gold_by_known_answers_returning_ids(connection, slug, choice)
     except NotFound:
         raise
     except Refusal as refusal:

@@ -97,10 +97,10 @@ def compare_repeated_scores(
     refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
     before, repeats_at = _positions_of_previous_and_repeated_or_raise(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
-    same, shift, error, correlation = _same_shift_error_correlation_of_annotators(
+    same, shift, error, correlation = _same_share_shift_error_and_correlation(
         old, new, repeat_annotators, n_annotators, margin
     )
-    pooled = _same_shift_error_correlation_of_annotators(old, new, np.zeros_like(repeat_annotators), 1, margin)
+    pooled = _same_share_shift_error_and_correlation(old, new, np.zeros_like(repeat_annotators), 1, margin)
     pooled_same, pooled_shift, pooled_error, pooled_correlation = (float(figure[0]) for figure in pooled)
     repeats = np.bincount(repeat_annotators, minlength=n_annotators)
     return ScoreRetest(
@@ -174,7 +174,7 @@ def _positions_of_previous_and_repeated_or_raise(items: Integers, annotators: In
     return order[:-1][is_repeat], order[1:][is_repeat]
 
 
-def _same_shift_error_correlation_of_annotators(
+def _same_share_shift_error_and_correlation(
     old_scores: Array, new_scores: Array, annotators: Integers, n_annotators: int, margin: float
 ) -> tuple[Array, Array, Array, Array]:
     mean = _AnnotatorMeans(annotators, n_annotators)

@@ -199,7 +199,7 @@ def connected_group_number_of_each_item(comparisons: PairOutcomeCounts, *, stron
     return np.where(size[label] > 1, rank[label], -1)
 
 
-def at_most_one_note_on_uncompared_items(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
+def uncompared_items_notes_or_empty(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
     """Return a note about the items that are in no pair, if there are any."""
     uncompared = np.flatnonzero(~comparisons.compared_items_mask)
     sentence = "Nothing is known about {0}: no comparisons with other items."

@@ -100,7 +100,7 @@ def level_floats_after_scan(
     if level is None:
         return []
     means, known_means = (
-        _mean_score_of_each_scored_item(judgments.items[mask], judgments.scores[mask])
+        _mean_scores_of_scored_items(judgments.items[mask], judgments.scores[mask])
         for mask in (np.full_like(was_scanned, fill_value=True), was_scanned)
     )
     return [
@@ -110,7 +110,7 @@ def level_floats_after_scan(
     ]
 
 
-def _mean_score_of_each_scored_item(items: npt.NDArray[np.intp], scores: Array) -> list[float]:
+def _mean_scores_of_scored_items(items: npt.NDArray[np.intp], scores: Array) -> list[float]:
     """Return the mean score of each item that has one."""
     counts = np.bincount(items)
     sums = np.bincount(items, scores)

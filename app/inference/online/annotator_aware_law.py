@@ -101,7 +101,7 @@ class AnnotatorAwareLaw(Law):
         """Describe annotators as the analysis does: an odd annotator who agrees with the others is not random."""
         return aware.aware_annotator_description_by_number(annotator_states, campaign_state)
 
-    def judgment_weights_querying_state(self, item_number: int) -> Querying[JudgmentWeights]:
+    def judgment_weights_querying_state_or_none(self, item_number: int) -> Querying[JudgmentWeights]:
         """Return the weights of an item's judgments by the present beliefs about their annotators."""
         campaign_state: StateFloats = yield ReadCampaignState()
         item_heads = yield ReadItemHeads([item_number])

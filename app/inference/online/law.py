@@ -254,7 +254,7 @@ class Law(ABC):
         """Describe each annotator by number, given the stored states; most laws describe none."""
         return {}
 
-    def judgment_weights_querying_state(self, item_number: int) -> Querying[JudgmentWeights] | None:  # noqa: ARG002  (most laws ask nothing)
+    def judgment_weights_querying_state_or_none(self, item_number: int) -> Querying[JudgmentWeights] | None:  # noqa: ARG002  (most laws ask nothing)
         """Return the present weight of each judgment of an item; None where all count alike."""
         return None
 

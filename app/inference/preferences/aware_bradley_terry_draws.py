@@ -181,7 +181,7 @@ def fit_with_sampled_errors(
     )
     if len(votes.low) > MAX_SAMPLED_VOTES:
         return replace(fit, notes=(*fit.notes, Note("errors_with_known_spread", _TOO_MANY_VOTES)))
-    sorted_votes, annotator = _votes_with_annotators_sorted_by_votes_and_their_numbers(votes)
+    sorted_votes, annotator = _renumbered_votes_and_annotator_numbers(votes)
     summary = _DrawSummary.from_draws(_iterate_posterior_draws(sorted_votes, rng), fit.score[items], fit.group[items])
     estimates = [np.full(n_annotators, np.nan) for _ in summary.discrimination]
     for column, sampled in zip(estimates, summary.discrimination, strict=True):
@@ -203,7 +203,7 @@ def fit_with_sampled_errors(
     )
 
 
-def _votes_with_annotators_sorted_by_votes_and_their_numbers(
+def _renumbered_votes_and_annotator_numbers(
     votes: AnnotatorPairVotes,
 ) -> tuple[AnnotatorPairVotes, Integers]:
     """Return the votes with their annotators numbered by what they judged, so that their own numbers do not matter, and

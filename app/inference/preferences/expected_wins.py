@@ -13,8 +13,8 @@ from app.inference.ground.validation import sum_values_of_each_number
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
-    at_most_one_note_on_uncompared_items,
     count_pair_outcomes,
+    uncompared_items_notes_or_empty,
 )
 
 
@@ -94,7 +94,7 @@ def _sum_of_pair_values_of_each_item(comparisons: PairOutcomeCounts, low: Array,
 
 
 def _expected_wins_notes(comparisons: PairOutcomeCounts, opponents: Array) -> tuple[Note, ...]:
-    notes = list(at_most_one_note_on_uncompared_items(comparisons))
+    notes = list(uncompared_items_notes_or_empty(comparisons))
     only_ties = np.flatnonzero(comparisons.compared_items_mask & (opponents == 0))
     if only_ties.size:
         sentence = "There is no score for {0}: only ties, which this method does not count."

@@ -23,8 +23,8 @@ from app.inference.ground.validation import sum_values_of_each_number
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
-    at_most_one_note_on_uncompared_items,
     connected_group_number_of_each_item,
+    uncompared_items_notes_or_empty,
 )
 
 WEAK_PRIOR = 0.1
@@ -163,7 +163,7 @@ def fit_pairwise_scores(
         iterations=iterations,
         notes=(
             *notes,
-            *at_most_one_note_on_uncompared_items(comparisons),
+            *uncompared_items_notes_or_empty(comparisons),
             *_group_notes(comparisons, group, prior),
             *error_notes,
         ),

@@ -11,8 +11,8 @@ from app.inference.ground.notes import Note, make_mention
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
-    at_most_one_note_on_uncompared_items,
     count_pair_outcomes,
+    uncompared_items_notes_or_empty,
 )
 
 
@@ -49,13 +49,13 @@ def fit(
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     compared_items = np.flatnonzero(comparisons.compared_items_mask)
-    notes = at_most_one_note_on_uncompared_items(comparisons)
+    notes = uncompared_items_notes_or_empty(comparisons)
     nothing = np.full(comparisons.n_items, np.nan)
     if comparisons.low.size < compared_items.size * (compared_items.size - 1) // 2:
         return AbsoluteScores(
             nothing, np.isfinite(nothing), (), (*notes, _missing_pairs_note(comparisons, compared_items))
         )
-    relation = _preference_relation_matrix(comparisons, compared_items)
+    relation = _weak_preference_matrix(comparisons, compared_items)
     f = relation.sum(axis=1) - 1  # each item is as good as itself, which f does not count
     cycle = tuple(int(compared_items[item]) for item in _intransitive_triple_or_empty(relation, f))
     if cycle:
@@ -83,7 +83,7 @@ def _missing_pairs_note(comparisons: PairOutcomeCounts, compared_items: Integers
     return Note("pairs_missing", sentence, make_mention("item", [low, high]))
 
 
-def _preference_relation_matrix(comparisons: PairOutcomeCounts, compared_items: Integers) -> BooleanArray:
+def _weak_preference_matrix(comparisons: PairOutcomeCounts, compared_items: Integers) -> BooleanArray:
     """Return R as a matrix over the compared items; every pair is there."""
     low, high = np.searchsorted(compared_items, comparisons.low), np.searchsorted(compared_items, comparisons.high)
     relation = np.eye(compared_items.size, dtype=np.bool_)

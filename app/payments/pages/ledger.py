@@ -33,7 +33,7 @@ from app.payments.connections import (
     service_platform_name,
 )
 from app.payments.dependencies import REFUSE_ON_CLUSTER, Connector
-from app.payments.money import amount_text, parse_amount_or_refuse
+from app.payments.money import hundredths_text, parse_amount_or_refuse
 from app.payments.restored_payments import RESTORED_PROBLEM
 from app.payments.rewards import count_rewards_outside_ledger
 from app.payments.send_request import (
@@ -41,7 +41,7 @@ from app.payments.send_request import (
     load_prepared_bonuses,
     request_sending_of_prepared_payments_or_refuse,
 )
-from app.payments.sending import TIME_FOR_CALL_THAT_PAYS, settle_interrupted_payments
+from app.payments.sending import TIME_FOR_CALL_THAT_PAYS, resolve_interrupted_payments
 from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 from app.text.table_formats import format_spreadsheet_rows
 
@@ -94,7 +94,7 @@ async def render_ledger_page(
         "downloaded_lists": await by_hand.list_downloaded_payment_lists(connection, campaign.id),
         "decide_after": ledger.TIME_UNTIL_DECISION,
         "rows_shown": ledger.PAYMENTS_SHOWN,
-        "amount_text": amount_text,
+        "hundredths_text": hundredths_text,
         "request_key": secrets.token_hex(16),
         "refusal": refusal,
         "entered": entered or {},
@@ -134,7 +134,7 @@ async def submit_payment_platform_disconnection(database: Database, slug: str, n
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         await forget_token_and_submissions_of_strangers(connection, campaign, now=now)
-    await settle_interrupted_payments(database, campaign.id, now=now + TIME_FOR_CALL_THAT_PAYS)
+    await resolve_interrupted_payments(database, campaign.id, now=now + TIME_FOR_CALL_THAT_PAYS)
     return RedirectResponse(f"/admin/campaigns/{slug}/payments", status_code=303)
 
 
@@ -218,9 +218,7 @@ async def download_payments_by_hand_csv(connection: Transaction, form: FormField
     if batch := form.get("batch"):
         rows = await by_hand.load_payments_of_downloaded_list_or_refuse(connection, campaign, batch)
     else:
-        rows = await by_hand.take_over_payments_by_hand_and_return_them(
-            connection, campaign, form.get("study", ""), now=now
-        )
+        rows = await by_hand.claim_payments_to_make_by_hand(connection, campaign, form.get("study", ""), now=now)
     account = await load_account_or_refuse(connection, campaign)
     text = platform_service_of_account(account).format_bonus_list([Bonus(row.submission, row.amount) for row in rows])
     headers = content_disposition_headers(slug, "bonuses", "csv", now=now) | {"Cache-Control": "no-store"}
@@ -243,7 +241,7 @@ async def download_payments_csv(connection: Transaction, slug: str, now: Now) ->
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     rows = [
         (
-            *(payment.id, payment.name, payment.kind, amount_text(payment.amount), payment.currency, payment.state),
+            *(payment.id, payment.name, payment.kind, hundredths_text(payment.amount), payment.currency, payment.state),
             payment.reason,
             *(payment.submission, payment.study, payment.created_at, payment.created_by, payment.sending_at),
             *(payment.settled_at, payment.bulk_id, payment.decided_by, payment.problem),

@@ -6,8 +6,8 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 
-from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache_or_refuse
-from app.annotation.hits.completion import load_completion_and_store_server_call_if_visit_is_over
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_updating_posteriors_or_refuse
+from app.annotation.hits.completion import load_completion_storing_call_or_none
 from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.no_hit_replies import load_reply_after_erasure_or_none
 from app.annotation.hits.pages.annotator import ANNOTATOR_PATH, read_worker_token_or_refuse
@@ -98,12 +98,12 @@ async def render_withdrawal_page(
         way_back = outcome = None
         if state.can_be_undone:
             driver = await driver_of(connection)
-            served = await load_assignment_and_update_cache_or_refuse(
+            served = await load_assignment_updating_posteriors_or_refuse(
                 driver, request.app.state.posterior_cache, AssignmentQuery(assignment)
             )
             reply = await load_reply_after_erasure_or_none(driver, served) or NextHit(served, reason="held")
             outcome = outcome_of_finished_visit_or_none(reply)
-            way_back = await load_completion_and_store_server_call_if_visit_is_over(driver, reply)
+            way_back = await load_completion_storing_call_or_none(driver, reply)
     set_request_language(request, campaign)
     platform = platform_with_title(request.path_params["platform_name"], campaign.panel_title)
     token = request.app.state.worker_tokens.issue_or_reuse_token(platform.name, campaign.link_key, assignment)

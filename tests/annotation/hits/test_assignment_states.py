@@ -3,8 +3,8 @@
 from app.annotation.hits import submission
 from app.annotation.hits.assignment import (
     AssignmentQuery,
-    load_assignments_and_update_cache,
-    load_changes_and_update_cache,
+    load_assignments_updating_posteriors,
+    load_changes_updating_posteriors,
 )
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.platforms.assignments import AssignmentId
@@ -24,7 +24,7 @@ from tests.annotation.hits.systems import create_campaign_of_systems
 async def load_states(engine, cache, campaign, *assignments, refresh=False):
     queries = [AssignmentQuery(assignment) for assignment in assignments]
     async with borrow_autocommit_driver(engine) as connection:
-        return await load_assignments_and_update_cache(connection, cache, campaign.id, queries, refresh=refresh)
+        return await load_assignments_updating_posteriors(connection, cache, campaign.id, queries, refresh=refresh)
 
 
 async def test_assignments_that_do_not_exist_are_left_out_and_the_first_one_has_what_open_hits_hold(engine):
@@ -76,7 +76,7 @@ async def test_extended_assignments_are_selected_with_unjudged_segments_whether_
         assert state.held_segments == [other.segment]
         assert known.extended_campaigns == {campaign.id}
         async with borrow_autocommit_driver(engine) as connection:
-            changes = await load_changes_and_update_cache(connection, known, campaign.id)
+            changes = await load_changes_updating_posteriors(connection, known, campaign.id)
         assert changes.held_segments == [other.segment]
 
 
@@ -87,7 +87,7 @@ async def test_assignments_of_a_usual_campaign_are_selected_without_segments_and
         state = (await load_states(engine, cache, campaign, me))[me.assignment_id]
         assert (state.not_judged, state.held_segments, cache.extended_campaigns) == (None, None, set())
         async with borrow_autocommit_driver(engine) as connection:
-            changes = await load_changes_and_update_cache(connection, cache, campaign.id)
+            changes = await load_changes_updating_posteriors(connection, cache, campaign.id)
         assert (changes.held, changes.held_segments) == ([], None)
 
 

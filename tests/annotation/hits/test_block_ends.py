@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.condition_counts import count_use_of_square_or_none
+from app.annotation.hits.condition_counts import load_square_counts_or_none
 from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.campaigns import empty_campaigns, settings_edits
 from app.campaigns.settings import CampaignSettings
@@ -106,7 +106,7 @@ async def test_a_launch_with_fewer_conditions_after_a_return_to_draft_gives_new_
     await execute_sql(engine, two_voices, campaign=campaign.id)
     campaign = await launch(engine, campaign)
     async with engine.connect() as connection:
-        counts = await count_use_of_square_or_none(connection, campaign, now=NOW)
+        counts = await load_square_counts_or_none(connection, campaign, now=NOW)
     assert counts is not None
     assert [one.at_work_or_done + one.left_early for one in counts.orders] == [0, 0]
     for one in people:
@@ -177,7 +177,7 @@ async def test_checks_of_their_own_count_for_the_block_in_which_they_are_shown(e
 async def rows_of_counts(engine, campaign):
     """For each order of blocks, people at work or done, and those who left early."""
     async with engine.connect() as connection:
-        counts = await count_use_of_square_or_none(connection, campaign, now=LATER)
+        counts = await load_square_counts_or_none(connection, campaign, now=LATER)
     assert counts is not None
     return [(one.at_work_or_done, one.left_early) for one in counts.orders if one.at_work_or_done + one.left_early]
 

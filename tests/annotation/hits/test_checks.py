@@ -17,7 +17,11 @@ from app.designs.answer import Answer
 from app.errors import Conflict, Invalid
 from app.imports.mark_checks import CheckToMark, turn_draft_items_into_checks_or_refuse
 from app.quality import inputs
-from app.quality.check_positions import PlacedCheck, draw_placed_checks_for_hit, shown_numbers_of_items_and_checks
+from app.quality.check_positions import (
+    PlacedCheck,
+    draw_check_placements_for_hit_or_none,
+    shown_numbers_of_items_and_checks,
+)
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -327,7 +331,10 @@ def test_a_check_stands_where_it_is_put():
 
 @pytest.mark.parametrize(("seen", "lent"), [(range(20), {*range(20, 30)}), (range(30), {*range(5, 30)})])
 def test_a_check_has_a_number_that_nobody_has_read_another_text_under_as_long_as_there_is_one(seen, lent):
-    hits = [draw_placed_checks_for_hit([7], range(5), 30, np.random.default_rng(seed), seen) for seed in range(30)]
+    hits = [
+        draw_check_placements_for_hit_or_none([7], range(5), 30, np.random.default_rng(seed), seen)
+        for seed in range(30)
+    ]
     assert {one.shown_number for hit in hits for one in hit or ()} <= lent
 
 

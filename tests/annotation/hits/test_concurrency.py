@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from app.annotation.hits import draw_hit
-from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache_or_refuse
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_updating_posteriors_or_refuse
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.bulk import open_snapshot
 from app.database.session import borrow_driver_in_transaction, create_engine
@@ -79,7 +79,7 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     counts = np.zeros(8)
     someone = await create_annotator(engine, campaign, "someone")
     async with borrow_driver_in_transaction(engine) as connection:
-        here = await load_assignment_and_update_cache_or_refuse(connection, cache, AssignmentQuery(someone))
+        here = await load_assignment_updating_posteriors_or_refuse(connection, cache, AssignmentQuery(someone))
         for _ in range(1500):
             proposal = await draw_hit.propose_hit_or_none(connection, here, cache, here, now=NOW)
             assert proposal is not None

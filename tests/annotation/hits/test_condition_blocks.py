@@ -15,7 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.condition_counts import ConditionCount, count_use_of_square_or_none
+from app.annotation.hits.condition_counts import ConditionCount, load_square_counts_or_none
 from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
@@ -407,7 +407,7 @@ async def test_cells_that_look_alike_are_one_condition(engine):
     await set_fields(engine, draft, 1, voice="\u00a0tea\u200b")
     await launch(engine, draft)
     async with engine.begin() as connection:
-        counts = await count_use_of_square_or_none(connection, draft, now=NOW)
+        counts = await load_square_counts_or_none(connection, draft, now=NOW)
     assert counts is not None
     assert [(one.condition, one.items) for one in counts.conditions] == [("caf\u00e9", 4), ("tea", 4)]
 
@@ -419,7 +419,7 @@ async def test_counts_of_people_by_list_and_order_and_of_judgments_by_condition(
     await try_to_lease_hit(engine, await create_annotator(engine, campaign, "c"))
     await expire_leases(engine)
     async with engine.connect() as connection:
-        counts = await count_use_of_square_or_none(connection, campaign, now=NOW + timedelta(hours=2))
+        counts = await load_square_counts_or_none(connection, campaign, now=NOW + timedelta(hours=2))
     assert counts is not None
     assert [(one.condition, one.items) for one in counts.conditions] == [(name, 6) for name in CONDITIONS]
     assert sum(one.judgments for one in counts.conditions) == 6 + 2
@@ -577,7 +577,7 @@ async def test_the_overview_reads_the_conditions_of_items_once(engine):
             newest = await square_counts.load_counts_or_none(connection, campaign, now=now)
             assert newest is not None
             if name != "c":
-                assert newest == await count_use_of_square_or_none(connection, campaign, now=now)
+                assert newest == await load_square_counts_or_none(connection, campaign, now=now)
             counts.append(newest.conditions)
         if name == "b":
             await execute_sql(engine, "UPDATE items SET fields = '{}'")

@@ -7,7 +7,7 @@ import numpy as np
 from app.annotation.hits.condition_blocks import can_any_list_or_block_fill_task, count_own_tasks
 from app.annotation.hits.condition_counts import (
     SquareCounts,
-    count_annotators_of_square,
+    count_annotators_by_list_and_order,
     item_and_judgment_counts_of_conditions,
 )
 from app.annotation.hits.item_conditions import build_item_conditions
@@ -76,5 +76,5 @@ def test_judgments_are_counted_by_condition_without_items_that_have_none_or_join
 async def test_a_campaign_without_conditions_counts_nobody_by_list_or_order(engine):
     campaign = await create_running_campaign(engine)
     async with engine.connect() as connection:
-        counts = await count_annotators_of_square(connection, campaign, [], now=NOW)
+        counts = await count_annotators_by_list_and_order(connection, campaign, [], now=NOW)
     assert counts == SquareCounts((), (), ())

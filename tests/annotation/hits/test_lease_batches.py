@@ -8,7 +8,7 @@ import pytest
 from asyncpg import LockNotAvailableError
 
 from app.annotation.hits import leases
-from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache_or_refuse
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_updating_posteriors_or_refuse
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.leases import LeaseBatch, NextHitRequest, PendingRequest
 from app.annotation.hits.next_hit import NextHit
@@ -98,7 +98,7 @@ async def test_a_request_that_is_drawing_is_served_once_another_one_has_turned_o
     campaign, cache = await create_running_campaign(engine), PosteriorCache()
     me, gone = await create_annotator(engine, campaign), AssignmentId(campaign.id, 2**40)
     async with borrow_autocommit_driver(engine) as connection:
-        state = await load_assignment_and_update_cache_or_refuse(connection, cache, AssignmentQuery(me))
+        state = await load_assignment_updating_posteriors_or_refuse(connection, cache, AssignmentQuery(me))
         requests = [
             PendingRequest(NextHitRequest(AssignmentQuery(gone), NOW)),
             PendingRequest(NextHitRequest(AssignmentQuery(me), NOW), state, has_redrawn=True),
@@ -189,8 +189,10 @@ async def test_what_an_annotator_answered_is_read_once_and_followed_whoever_stor
     for step in range(30):
         me, cache = crowd[rng.integers(3)], processes[rng.integers(2)]
         async with borrow_autocommit_driver(engine) as connection:
-            known = await load_assignment_and_update_cache_or_refuse(connection, cache, AssignmentQuery(me))
-            read = await load_assignment_and_update_cache_or_refuse(connection, PosteriorCache(), AssignmentQuery(me))
+            known = await load_assignment_updating_posteriors_or_refuse(connection, cache, AssignmentQuery(me))
+            read = await load_assignment_updating_posteriors_or_refuse(
+                connection, PosteriorCache(), AssignmentQuery(me)
+            )
         assert (known.seen, known.hits_answered) == (read.seen, read.hits_answered)
         if step > 20:
             assert known.own_items is None

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from app.annotation.hits import drafts, held_hits
-from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache_or_refuse
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_updating_posteriors_or_refuse
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import borrow_autocommit_driver, borrow_driver_in_transaction
@@ -27,7 +27,7 @@ async def test_asking_again_returns_the_same_hit_with_what_was_entered(engine):
     me = await create_annotator(engine, await create_running_campaign(engine))
     hit = await try_to_lease_hit(engine, me)
     async with borrow_driver_in_transaction(engine) as connection:
-        assert await drafts.save_draft_and_tell_if_hit_is_open(connection, me, hit.id, {"00": {"score": 71}})
+        assert await drafts.try_to_save_draft_of_open_hit(connection, me, hit.id, {"00": {"score": 71}})
     again = await try_to_lease_hit(engine, me)
     assert (again.id, again.items, again.texts) == (hit.id, hit.items, hit.texts)
     assert again.draft == {"00": {"score": 71}}
@@ -51,7 +51,7 @@ async def test_nobody_keeps_a_draft_in_the_hit_of_someone_else(engine):
     hit = await try_to_lease_hit(engine, await create_annotator(engine, campaign, "owner"))
     stranger = await create_annotator(engine, campaign, "stranger")
     async with borrow_driver_in_transaction(engine) as connection:
-        assert not await drafts.save_draft_and_tell_if_hit_is_open(connection, stranger, hit.id, {})
+        assert not await drafts.try_to_save_draft_of_open_hit(connection, stranger, hit.id, {})
 
 
 async def test_an_expired_lease_is_taken_up_again_while_nobody_needs_its_items(engine):
@@ -82,7 +82,7 @@ async def test_a_lease_that_cannot_be_renewed_is_given_up(engine):
     other = await try_to_lease_hit(engine, quick)
     assert set(hit.items) & set(other.items)
     async with borrow_autocommit_driver(engine) as connection:
-        held = await load_assignment_and_update_cache_or_refuse(connection, PosteriorCache(), AssignmentQuery(slow))
+        held = await load_assignment_updating_posteriors_or_refuse(connection, PosteriorCache(), AssignmentQuery(slow))
         assert await held_hits.resume_held_hit_or_close_it_and_return_none(connection, held, None, now=NOW) is None
     assert await fetch_rows(engine, "SELECT id FROM hits WHERE closed_at IS NULL") == [(other.id,)]
 

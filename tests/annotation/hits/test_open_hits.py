@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache_or_refuse
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_updating_posteriors_or_refuse
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.open_hits import MANY_OPEN_HITS, OpenHits
 from app.database.session import borrow_autocommit_driver
@@ -59,14 +59,14 @@ async def test_what_many_open_hits_hold_is_read_once_a_second(engine):
     await try_to_lease_hit(engine, await create_annotator(engine, campaign, "first"), cache=cache)
     me = AssignmentQuery(await create_annotator(engine, campaign, "second"))
     async with borrow_autocommit_driver(engine) as connection:
-        assert (await load_assignment_and_update_cache_or_refuse(connection, cache, me)).held is None
+        assert (await load_assignment_updating_posteriors_or_refuse(connection, cache, me)).held is None
         assert (
-            len((await load_assignment_and_update_cache_or_refuse(connection, PosteriorCache(), me)).held or ())
+            len((await load_assignment_updating_posteriors_or_refuse(connection, PosteriorCache(), me)).held or ())
             == 5 * MANY_OPEN_HITS + 5
         )
         time[0] += 1.1
         assert (
-            len((await load_assignment_and_update_cache_or_refuse(connection, cache, me)).held or ())
+            len((await load_assignment_updating_posteriors_or_refuse(connection, cache, me)).held or ())
             == 5 * MANY_OPEN_HITS + 5
         )
 
@@ -75,7 +75,7 @@ async def test_what_few_open_hits_hold_is_read_for_every_draw(engine):
     campaign, cache = await create_running_campaign(engine, items=20), PosteriorCache(clock=lambda: 100.0)
     await try_to_lease_hit(engine, await create_annotator(engine, campaign, "first"), cache=cache)
     async with borrow_autocommit_driver(engine) as connection:
-        here = await load_assignment_and_update_cache_or_refuse(
+        here = await load_assignment_updating_posteriors_or_refuse(
             connection, cache, AssignmentQuery(await create_annotator(engine, campaign, "second"))
         )
     assert len(here.held or ()) == 5

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from app.annotation.hits import campaign_index, submission
-from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache_or_refuse
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_updating_posteriors_or_refuse
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.database.server_database import reset_restored_transaction_ids
@@ -267,7 +267,7 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
 async def index_after_request(engine, cache, someone):
     """The copy of `newest` after a request of this assignment, which brings it up to date."""
     async with borrow_autocommit_driver(engine) as connection:
-        here = await load_assignment_and_update_cache_or_refuse(connection, cache, AssignmentQuery(someone))
+        here = await load_assignment_updating_posteriors_or_refuse(connection, cache, AssignmentQuery(someone))
         await propose_hit_or_none(connection, here, cache, here, now=NOW)
     return cache.indexes[here.id]
 
@@ -281,7 +281,7 @@ async def test_a_copy_loaded_while_another_request_asked_without_one_misses_noth
     await submit_scores(engine, me, hit)
     async with borrow_autocommit_driver(engine) as connection:
         cache.merge_changes_of_row_unless_stale(
-            await load_assignment_and_update_cache_or_refuse(connection, PosteriorCache(), AssignmentQuery(me))
+            await load_assignment_updating_posteriors_or_refuse(connection, PosteriorCache(), AssignmentQuery(me))
         )
     copy = await index_after_request(engine, cache, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
@@ -356,5 +356,5 @@ async def test_settings_that_change_between_two_reads_are_not_mixed_with_rows_fr
 
     async with borrow_autocommit_driver(engine) as connection:
         changed: Any = ChangedMeanwhile(connection, change)
-        assignment = await load_assignment_and_update_cache_or_refuse(changed, cache, AssignmentQuery(me))
+        assignment = await load_assignment_updating_posteriors_or_refuse(changed, cache, AssignmentQuery(me))
     assert (assignment.question, assignment.admitted) == ("Again?", False)

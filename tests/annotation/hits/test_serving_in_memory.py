@@ -12,7 +12,7 @@ from app.annotation.hits.answer_storage import (
     refuse_as_lease_lost_if_item_is_fully_judged,
 )
 from app.annotation.hits.campaign_index import AnnotatorHistory, CampaignIndex
-from app.annotation.hits.condition_blocks import has_enough_tasks, task_limits_of_blocks
+from app.annotation.hits.condition_blocks import has_enough_tasks, task_limit_or_none_of_each_block
 from app.annotation.hits.item_audiences import build_item_audiences, parse_audiences
 from app.annotation.hits.item_conditions import build_item_conditions
 from app.annotation.hits.pages.page_pieces import MARK_PREFIX, PagePieces
@@ -84,7 +84,7 @@ def test_positions_in_all_answers_together_are_counted_from_1():
 )
 def test_tasks_are_divided_among_the_blocks_unless_each_has_a_number(per_block, total, limits):
     assignment: Any = SimpleNamespace(tasks_per_block=per_block, hits_per_annotator=total)
-    assert task_limits_of_blocks(assignment, 3) == limits
+    assert task_limit_or_none_of_each_block(assignment, 3) == limits
 
 
 @pytest.mark.parametrize(("count", "limit", "is_enough"), [(2, 3, False), (3, 3, True), (4, 3, True), (9, None, False)])

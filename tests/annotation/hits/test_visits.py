@@ -41,7 +41,7 @@ async def test_a_second_session_goes_on_with_the_open_hit_and_its_draft(engine, 
     first, second = await visits(engine, campaign, "s1", "s2")
     begun = await try_to_lease_hit(engine, first)
     async with borrow_autocommit_driver(engine) as connection:
-        await drafts.save_draft_and_tell_if_hit_is_open(connection, first, begun.id, {"1": {"score": 7}})
+        await drafts.try_to_save_draft_of_open_hit(connection, first, begun.id, {"1": {"score": 7}})
     taken = await try_to_lease_hit(engine, second)
     assert (taken.id, taken.items, taken.draft) == (begun.id, begun.items, {"1": {"score": 7}})
 
@@ -108,7 +108,7 @@ async def test_an_mturk_assignment_cannot_answer_the_hit_of_another_one(engine):
     with pytest.raises(NotFound):
         await submit_scores(engine, second, hit)
     async with borrow_autocommit_driver(engine) as connection:
-        assert not await drafts.save_draft_and_tell_if_hit_is_open(connection, second, hit.id, {"1": {"score": 7}})
+        assert not await drafts.try_to_save_draft_of_open_hit(connection, second, hit.id, {"1": {"score": 7}})
     assert (await try_to_lease_hit(engine, first)).draft == {}
     assert not (await submit_scores(engine, first, hit)).repeated
 

@@ -46,18 +46,18 @@ async def answered(client, address, html, *scores):
 def test_a_table_makes_sets_as_large_as_a_hit_or_as_it_says():
     settings = settings_with(training=TWO_SETS)
     assert [[item.shown for item in one] for one in parse_practice_sets(TWO_SETS,
-    settings.settings_that_practice_tables_depend_on)] == [
+    settings.practice_format_of_settings)] == [
         ["never", "always"], ["seldom", "often"],
     ]  # fmt: skip
     tabs = "text\tset\na\t1\nb\t1\nc\t1\nd\t2\ne\t2\n"
-    assert [len(one) for one in parse_practice_sets(tabs, settings.settings_that_practice_tables_depend_on)] == [3, 2]
+    assert [len(one) for one in parse_practice_sets(tabs, settings.practice_format_of_settings)] == [3, 2]
 
 
 def test_of_several_criteria_each_has_its_own_expectation():
     criteria = [{"name": name, "question": f"How {name}?"} for name in ("fluent", "adequate")]
     table = "text,expected fluent,expected adequate\na,10,\nb,90,50\n"
     settings = settings_with(design="rating", criteria=criteria, training=table)
-    (one,) = parse_practice_sets(table, settings.settings_that_practice_tables_depend_on)
+    (one,) = parse_practice_sets(table, settings.practice_format_of_settings)
     assert [[expected and expected.value for expected in item.expected] for item in one] == [[10, None], [90, 50]]
 
 
@@ -68,7 +68,7 @@ def test_every_way_of_asking_takes_sets_with_what_somebody_expects(design):
     expected = [made.classes[int(one)] if made.classes else f"{one:g}" for one in made.simulate_answer_values(shares)]
     table = "text\texpected\n" + "".join(f"item {k}\t{one}\n" for k, one in enumerate(expected))
     settings = CampaignSettings(name="A", question="B?", design=design.name, qualification=table)
-    (one,) = parse_practice_sets(table, settings.settings_that_practice_tables_depend_on)
+    (one,) = parse_practice_sets(table, settings.practice_format_of_settings)
     assert all(item.expected[0] for item in one)
 
 

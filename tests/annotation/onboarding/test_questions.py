@@ -19,7 +19,7 @@ from app.annotation.onboarding.entry_questions import (
     parse_question_line,
 )
 from app.annotation.onboarding.profile_answers import load_entry_answers_by_annotator
-from app.annotation.platforms.easel_results import refuse_unread_columns_and_tell_if_export
+from app.annotation.platforms.easel_results import is_export_refusing_unread_columns
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.exports.registry import open_export_or_refuse
@@ -251,4 +251,4 @@ async def test_the_answers_are_in_the_export_of_responses_which_can_be_imported(
     assert {(row["name"], row["asked_language"], row["asked_job"]) for row in rows} == {
         ("A1", "German", "'=nurse"), ("A2", "English", ""),
     }  # fmt: skip
-    assert refuse_unread_columns_and_tell_if_export(1, list(rows[0]))
+    assert is_export_refusing_unread_columns(1, list(rows[0]))

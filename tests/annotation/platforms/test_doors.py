@@ -53,9 +53,7 @@ async def ask(engine, assignment, visitor):
 
 async def touch(engine, assignment, hit):
     async with borrow_autocommit_driver(engine) as connection:
-        await drafts.save_draft_and_tell_if_hit_is_open(
-            connection, assignment, hit.id, {str(hit.items[0]): {"score": 1}}
-        )
+        await drafts.try_to_save_draft_of_open_hit(connection, assignment, hit.id, {str(hit.items[0]): {"score": 1}})
 
 
 async def minutes_left(engine, hit):

@@ -318,7 +318,7 @@ async def store_draft_of_open_hit(
     """Store the values entered so far, so that a reload shows them again."""
     token = await read_worker_token_or_refuse(request, connection, draft.token, platform_name, link_key)
     too_large = len(str(draft.entries)) > MAX_DRAFT_CHARACTERS
-    if too_large or not await drafts.save_draft_and_tell_if_hit_is_open(
+    if too_large or not await drafts.try_to_save_draft_of_open_hit(
         connection, token.assignment, draft.hit, draft.entries
     ):
         await refuse_outdated_token(connection, token)

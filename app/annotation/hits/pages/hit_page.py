@@ -10,7 +10,11 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from app.annotation.hits import completion, gold_feedback, undo, visit_outcome
-from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, load_assignment_and_update_cache_or_refuse
+from app.annotation.hits.assignment import (
+    AssignmentQuery,
+    AssignmentState,
+    load_assignment_updating_posteriors_or_refuse,
+)
 from app.annotation.hits.leases import find_or_lease_next_hit
 from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
 from app.annotation.hits.no_hit_reasons import NoHitReason
@@ -94,7 +98,7 @@ async def show_last_answer_to_change_it(
         reopened = await undo.load_last_answer_for_change_or_refuse(connection, assignment, now=now)
     except Conflict as conflict:
         return await show_next_hit(request, connection, assignment, PageState(notice=conflict), now=now)
-    assignment_state = await load_assignment_and_update_cache_or_refuse(
+    assignment_state = await load_assignment_updating_posteriors_or_refuse(
         connection, request.app.state.posterior_cache, AssignmentQuery(assignment)
     )
     items = await render_campaign_items(
@@ -135,7 +139,7 @@ async def render_next_hit(
         "token": token,
         "may_leave": visit_outcome.may_end_visit_after_any_hit(assignment),
         "outcome": visit_outcome.outcome_of_finished_visit_or_none(next_hit),
-        "completion": await completion.load_completion_and_store_server_call_if_visit_is_over(connection, next_hit),
+        "completion": await completion.load_completion_storing_call_or_none(connection, next_hit),
         "instructions": instructions,
         "last": is_last,
         "gold": await gold_feedback.load_gold_feedback_or_none(connection, assignment, page_state.answered_hit_id),

@@ -153,7 +153,7 @@ class ProlificService(PlatformService):
         body = {"action": TRANSITION_BY_ACTION[action]}
         await self._call_api_for_json("POST", f"/studies/{quote_as_path_part(study)}/transition/", body)
 
-    async def raise_study_places_to(self, study: str, places: int) -> None:
+    async def increase_study_places_to(self, study: str, places: int) -> None:
         await self._call_api_for_json(
             "PATCH", f"/studies/{quote_as_path_part(study)}/", {"total_available_places": places}
         )
