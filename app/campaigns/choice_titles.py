@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from app.annotation.platforms.settings import Currency
+from app.annotation.platforms.study_settings import PEOPLE_FROM_TITLES
 from app.campaigns.form_sections import CRITERIA_SHOWN_SETTING
 from app.designs.content import CONTENT_KINDS
 from app.designs.registry import DESIGNS
@@ -31,14 +32,6 @@ QUALITY_PRESET_TITLES = {
     "watch": "Watch: only warn me",
     "strict": "Strict: hold annotators, so that they get no more tasks",
     "off": "Off",
-}
-PEOPLE_FROM_TITLES = {
-    "link": "A link that I share",
-    "people": "A list of people, each with a personal link",
-    "prolific": "Prolific",
-    "mturk": "A platform with the protocol of Mechanical Turk",
-    "platform": "Another platform, such as SONA",
-    "programs": "Programs, through the API",
 }
 CURRENCY_TITLES = {code: code for code in get_args(Currency)}
 CRITERIA_LAYOUT_TITLES = {"in turn": "One after another", "grid": "Side by side, in a grid"}

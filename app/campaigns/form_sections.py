@@ -5,7 +5,7 @@ from typing import Literal
 
 from app.alerts.settings import AlertSettings
 from app.annotation.platforms.settings import CALL_SETTING_NAMES, PANEL_SETTING_NAMES, RETURN_SETTING_NAMES
-from app.annotation.platforms.study_settings import STUDY_SETTING_NAMES
+from app.annotation.platforms.study_settings import PEOPLE_FROM_TITLES, STUDY_PLATFORM, STUDY_SETTING_NAMES
 from app.campaigns.tags import TagSettings
 from app.designs.campaign import PeopleFrom
 from app.designs.presentation import PresentationSettings
@@ -98,7 +98,13 @@ FORM_FIELD_GROUPS = (
         is_visible_to_annotators=True,
     ),
     SettingGroup("visit", "Recruiting", ("people_from",)),
-    SettingGroup("visit", "Prolific", (RETURN_SETTING_NAMES[0],), STUDY_SETTING_NAMES, people_from="prolific"),
+    SettingGroup(
+        "visit",
+        PEOPLE_FROM_TITLES[STUDY_PLATFORM],
+        (RETURN_SETTING_NAMES[0],),
+        STUDY_SETTING_NAMES,
+        people_from=STUDY_PLATFORM,
+    ),
     SettingGroup("visit", "Another platform", PANEL_SETTING_NAMES[:2], PANEL_SETTING_NAMES[2:], people_from="platform"),
     SettingGroup("visit", "Calls to the platform’s server", (), CALL_SETTING_NAMES, people_from="platform"),
     SettingGroup(

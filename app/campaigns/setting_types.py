@@ -93,7 +93,7 @@ def is_rule_for_one_question(rule: Rule) -> bool:
     return rule.reads_labels or rule.reads_comparisons
 
 
-def settings_with_repeats_by_design(values: Mapping[str, Any]) -> dict[str, Any]:
+def settings_with_repeats(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings that say whether items are shown again: as given, otherwise as usual for the design."""
     design = DESIGNS.get(str(values.get("design", DEFAULT_DESIGN)))
     return {"repeat_items": design is not None and design.repeats_items, **values}

@@ -38,7 +38,7 @@ from app.campaigns.setting_types import (
     design_of_valid_settings_or_none,
     is_rule_for_one_question,
     settings_with_prior_as_list,
-    settings_with_repeats_by_design,
+    settings_with_repeats,
 )
 from app.campaigns.tags import TagSettings
 from app.designs.campaign import Campaign
@@ -372,9 +372,7 @@ class CampaignSettings(
     @model_validator(mode="before")
     @classmethod
     def parse_prior_and_fill_in_repeat_items(cls, values: object) -> object:
-        return (
-            settings_with_repeats_by_design(settings_with_prior_as_list(values)) if isinstance(values, dict) else values
-        )
+        return settings_with_repeats(settings_with_prior_as_list(values)) if isinstance(values, dict) else values
 
     @property
     def design_with_settings(self) -> Design:

@@ -14,7 +14,7 @@ from app.background.collection_pause import pause_garbage_collection
 from app.background.progress_stream import ReportRowCount
 from app.database import tables
 from app.database.audit_log import log_change
-from app.database.campaign import try_to_finish_complete_campaign
+from app.database.campaign import try_to_finish_complete_campaign, unknown_campaign_slug_error
 from app.database.exclusive_work import WorkClaim
 from app.database.statistics import analyze_tables_with_many_new_rows, flush_table_statistics_at_commit
 from app.designs.campaign import Campaign
@@ -101,6 +101,9 @@ class ResponseStorage:
             batch = [hits.pop() for _ in range(min(batch_size, len(hits)))]
             async with self.engine.begin() as connection:
                 await self.claim.hold_until_transaction_ends_or_raise(connection)
+                # First, as a deletion of the campaign does: each would wait for the other otherwise.
+                await take_shared_lock_to_store_answers(connection, self.campaign)
+                await self.refuse_if_campaign_was_deleted_or_became_draft(connection)
                 if is_first:
                     await self.log_import_and_store_file_if_in_batches(
                         connection, hit_count=hit_count, is_stored_at_once=not hits
@@ -138,12 +141,20 @@ class ResponseStorage:
             await store_unfinished_import(connection, self.campaign.id, self.answer_file, hit_count=hit_count)
             await reopen_erasures_since(connection, self.campaign.id, since=self.answer_file.started_at)
 
-    async def refuse_if_campaign_became_draft(self, connection: AsyncConnection) -> None:
-        """Raise `Conflict` (`not_launched`) if the campaign became a draft again, even if it was launched since then.
+    async def refuse_if_campaign_was_deleted_or_became_draft(self, connection: AsyncConnection) -> None:
+        """Raise a refusal if the campaign was deleted or became a draft again, even if it was launched since then.
 
         The numbers of items may have another meaning then. Waits for nothing: the caller has the right to store.
+
+        Raises:
+            NotFound: `campaign_not_found`.
+            Conflict: `not_launched`.
+
         """
-        if await connection.scalar(FIND_LAUNCH_TIME, {"campaign": self.campaign.id}) != self.campaign.launched_at:
+        launch_times = (await connection.scalars(FIND_LAUNCH_TIME, {"campaign": self.campaign.id})).all()
+        if not launch_times:
+            raise unknown_campaign_slug_error(self.campaign.slug)
+        if launch_times[0] != self.campaign.launched_at:
             raise Conflict(
                 f"“{self.campaign.name}” became a draft again meanwhile. Nothing more was imported.",
                 code="not_launched",
@@ -155,8 +166,6 @@ class ResponseStorage:
     ) -> tuple[list[StoredImportedHit], dict[int, int], float]:
         """Store some HITs; return those that are new, the judgments of their items, and how long annotators waited."""
         campaign, now = self.campaign, self.answer_file.started_at
-        await take_shared_lock_to_store_answers(connection, campaign)
-        await self.refuse_if_campaign_became_draft(connection)
         stored_hits, answers = await store_closed_hits_and_return_new_ones(
             connection, campaign, self.platform, batch, now=now
         )

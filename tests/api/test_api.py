@@ -239,7 +239,7 @@ async def test_reasons_for_no_hit(api_client):
 
 
 async def test_many_annotators_at_once_give_every_item_its_judgments_and_no_more(api_client):
-    address = await launched(api_client, judgments_per_item=4)
+    address = await launched(api_client, judgments_per_item=4, repeat_items=True)
 
     async def work(annotator):
         while (reply := (await api_client.post(f"{address}/hits", json={"annotator": annotator})).json())["hit"]:

@@ -10,8 +10,11 @@ from app.errors import NotFound
 from app.imports import items
 from app.record.judgment_count import count_judgments_by_campaign
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_value, wait_until
-from tests.campaigns.drafts import VERBS, apply_action, create_launched_campaign, import_items
+from tests.campaigns.drafts import VERBS, apply_action, create_launched_campaign, import_items, import_results
 
+RESULTS = """HITId,AssignmentId,WorkerId,AcceptTime,SubmitTime,Input.id1,Input.id2,Answer.range1,Answer.range2
+H1,A1,W1,Tue Apr 10 12:04:05 PDT 2018,Tue Apr 10 12:05:05 PDT 2018,v0,v1,70,30
+"""
 STATEMENT_WAITS_FOR_LOCK = """
     SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
 """
@@ -100,6 +103,18 @@ async def test_an_import_that_waited_for_a_deletion_finds_no_campaign(engine):
     async with engine.begin() as connection:
         await empty_campaigns.delete_empty_campaign_or_refuse(connection, campaign.slug)
         importing = asyncio.create_task(import_items(engine, campaign, "id,text\nx,walk\n"))
+        await wait_until(engine, STATEMENT_WAITS_FOR_LOCK)
+    with pytest.raises(NotFound) as refused:
+        await importing
+    assert refused.value.code == "campaign_not_found"
+
+
+async def test_an_import_of_answers_that_waited_for_a_deletion_finds_no_campaign(engine):
+    campaign = await create_launched_campaign(engine)
+    await apply_action(engine, campaign, "finish")
+    async with engine.begin() as connection:
+        await empty_campaigns.delete_empty_campaign_or_refuse(connection, campaign.slug)
+        importing = asyncio.create_task(import_results(engine, campaign, RESULTS))
         await wait_until(engine, STATEMENT_WAITS_FOR_LOCK)
     with pytest.raises(NotFound) as refused:
         await importing

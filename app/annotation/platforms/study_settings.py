@@ -5,12 +5,22 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
-from app.designs.campaign import Campaign
+from app.designs.campaign import Campaign, PeopleFrom
 from app.designs.field_flags import EDITABLE, InputModel, OneLine
 
 MAX_GROUPS, MAX_LABELS = 20, 10
 SERVICE_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 LABEL_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+STUDY_PLATFORM: PeopleFrom = "prolific"
+PEOPLE_FROM_TITLES: dict[PeopleFrom, str] = {
+    "link": "A link that I share",
+    "people": "A list of people, each with a personal link",
+    "prolific": "Prolific",
+    "mturk": "A platform with the protocol of Mechanical Turk",
+    "platform": "Another platform, such as SONA",
+    "programs": "Programs, through the API",
+}
 
 StudyDevices = Literal["any", "desktop", "desktop and tablet", "mobile"]
 
