@@ -13,7 +13,7 @@ SERVICE_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 LABEL_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 STUDY_PLATFORM: PeopleFrom = "prolific"
-PEOPLE_FROM_TITLES: dict[PeopleFrom, str] = {
+PEOPLE_FROM_TITLES: dict[str, str] = {
     "link": "A link that I share",
     "people": "A list of people, each with a personal link",
     "prolific": "Prolific",
