@@ -29,7 +29,7 @@ EXAMPLE_VALUES = {
     "numeric": "1",
     "pg_snapshot": "3:4:",
     "smallint": "1",
-    "text": "x",
+    "text": "{x}",  # also an array, which some statements pass as a text
     "timestamp with time zone": "2026-01-01",
     "uuid": "00000000-0000-0000-0000-000000000001",
 }
