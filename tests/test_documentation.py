@@ -12,6 +12,7 @@ from app.cli.commands import easel
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.registry import DESIGNS
 from app.inference.online.laws import ONLINE_LAWS
+from app.quality.registry import QUALITY_RULES
 from app.settings import Settings, environment_variable_name
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -140,3 +141,18 @@ def test_every_name_of_a_campaign_file_is_explained():
     assert documented_names("about") == set(About.model_fields)
     assert documented_names("criteria") == set(CriterionSettings.__annotations__)
     assert documented_names("design_settings") == {name for design in DESIGNS.values() for name in design.model_fields}
+
+
+def test_every_update_law_and_every_quality_rule_is_described():
+    described_in = {
+        "docs/statistics/laws.md": ONLINE_LAWS,
+        "docs/researchers/settings.md": ONLINE_LAWS,
+        "docs/researchers/quality.md": QUALITY_RULES,
+    }
+    missing = [
+        (page, name)
+        for page, names in described_in.items()
+        for name in names
+        if f"`{name}`" not in (ROOT / page).read_text()
+    ]
+    assert missing == []
