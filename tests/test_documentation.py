@@ -1,6 +1,7 @@
 """README and docs agree with the program."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -144,7 +145,7 @@ def test_every_name_of_a_campaign_file_is_explained():
 
 
 def test_every_update_law_and_every_quality_rule_is_described():
-    described_in = {
+    described_in: dict[str, Iterable[str]] = {
         "docs/statistics/laws.md": ONLINE_LAWS,
         "docs/researchers/settings.md": ONLINE_LAWS,
         "docs/researchers/quality.md": QUALITY_RULES,

@@ -73,7 +73,9 @@ async def test_of_several_processes_one_sends(engine):
         for number in range(8):
             await held(engine, campaign, f"A{number}")
         now = soon()
-        await asyncio.gather(*(outbox_of(engine).send_due_messages_and_count(now=now) for _ in range(4)))
+        # Those that find all messages they may take taken leave the others to the next round.
+        while any(await asyncio.gather(*(outbox_of(engine).send_due_messages_and_count(now=now) for _ in range(4)))):
+            pass
         assert len(got.messages) == 8
         assert len({json.loads(body)["id"] for _, body in got.messages}) == 8
 

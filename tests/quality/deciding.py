@@ -9,7 +9,7 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.database.audit_log import Actor
 from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
-from app.quality import decisions
+from app.quality.actions import ANNOTATOR_ACTIONS, ANSWER_ACTIONS
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
@@ -45,7 +45,8 @@ async def answer_hits(
 
 async def decide(engine: AsyncEngine, campaign: Campaign, what: str, number: int, *, reason: str = "too fast") -> Any:
     """Apply a decision to an annotator (`hold`, `release`, ...) or an answer (`exclude_answer`, ...), and revise."""
-    function = getattr(decisions, what if what.endswith("_answer") else f"{what}_annotator")
+    action, _, subject = what.partition("_")
+    function: Any = (ANSWER_ACTIONS if subject == "answer" else ANNOTATOR_ACTIONS)[action]
     async with engine.begin() as connection:
         result = await function(connection, campaign, number, reason=reason, actor=ADA, now=NOW)
     await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)

@@ -29,7 +29,7 @@ from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Gone, NotFound
-from app.quality import decisions
+from app.quality.actions import ANNOTATOR_ACTIONS
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.responses import COUNTING_RESPONSES_CONDITION
@@ -197,9 +197,7 @@ class AnyOrder(RuleBasedStateMachine):
     def somebody_is(self, who: int, act: str) -> None:
         async def decide() -> None:
             async with self.engine.begin() as connection:
-                await getattr(decisions, f"{act}_annotator")(
-                    connection, self.campaign, self.rows[who], reason="Seen.", now=NOW
-                )
+                await ANNOTATOR_ACTIONS[act](connection, self.campaign, self.rows[who], reason="Seen.", now=NOW)
 
         try:
             self.run(decide())
