@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from pydantic import BaseModel
 
 from app.annotation.onboarding.entry_questions import error_by_wrong_question_line
+from app.annotation.platforms.registry import people_from_paid_per_person, people_from_paid_per_task
 from app.campaigns.choice_titles import choice_title_by_value, has_setting_choices
 from app.campaigns.form_sections import (
     ASKED_BY_SETTING,
@@ -21,6 +22,12 @@ from app.campaigns.form_sections import (
 )
 from app.campaigns.form_values import format_multiline_form_value, new_campaign_form_values
 from app.campaigns.hints import Hint, hints_for_setting
+from app.campaigns.person_pay import (
+    PERSON_MINUTES_SETTING,
+    PERSON_REWARD_FIELD,
+    PERSON_TASKS_FIELD,
+    TASKS_SETTING,
+)
 from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
 from app.campaigns.settings import CampaignSettings
 from app.designs.campaign import Campaign
@@ -63,6 +70,7 @@ class FormField:
         hints: Hints, each for some designs or laws.
         criterion_title: The criterion that the field is about; empty for the campaign.
         line_errors: The errors of single lines of a text, by the line, which its editor shows where they are.
+        people_from: Answers to “Where do people come from?” that need this field, separated by spaces; empty for all.
 
     """
 
@@ -84,6 +92,7 @@ class FormField:
     hints: Sequence[Hint] = ()
     criterion_title: str = ""
     line_errors: Mapping[str, str] = field(default_factory=dict)
+    people_from: str = ""
 
     @property
     def full_title(self) -> str:
@@ -159,6 +168,7 @@ def build_form_sections(
     fields_by_setting[CRITERIA_SETTING] = build_criteria_fields(
         schema["$defs"]["CriterionSettings"]["properties"], values, errors or {}
     )
+    fields_by_setting |= add_fields_of_person_pay(fields_by_setting, values, errors or {})
     fields_by_setting[ASKED_BY_SETTING] = build_deciding_criterion_fields(fields_by_setting[ASKED_BY_SETTING], values)
     return [
         FormSection(
@@ -177,6 +187,34 @@ def build_form_sections(
         )
         for group in FORM_FIELD_GROUPS
     ]
+
+
+def add_fields_of_person_pay(
+    fields_by_setting: Mapping[str, Sequence[FormField]], values: Mapping[str, str], errors: Mapping[str, str]
+) -> dict[str, list[FormField]]:
+    """Return the fields of pay and time, by setting: those of a task, and before them those of a person.
+
+    Platforms that pay each person one reward show only the fields of a person, all others those of a task.
+    """
+    per_person, per_task = (" ".join(ways()) for ways in (people_from_paid_per_person, people_from_paid_per_task))
+    (pay,), (task_minutes,), (minutes,), (tasks,) = (
+        fields_by_setting[name] for name in ("pay_per_hit", "minutes_per_hit", PERSON_MINUTES_SETTING, TASKS_SETTING)
+    )
+    reward = replace(
+        pay,
+        name=PERSON_REWARD_FIELD,
+        title="Reward of one person",
+        description="What the platform pays each person who finishes. The pay of a task follows from it.",
+    )
+    limit = replace(tasks, name=PERSON_TASKS_FIELD, hints=())
+    fields = [replace(one, value=values.get(one.name, ""), error=errors.get(one.name)) for one in (reward, limit)]
+    reward, limit = (replace(one, people_from=per_person) for one in fields)
+    return {
+        "pay_per_hit": [reward, replace(pay, people_from=per_task)],
+        # Shown also elsewhere if it is filled in: totals use it.
+        PERSON_MINUTES_SETTING: [limit, replace(minutes, people_from="" if minutes.value else per_person)],
+        "minutes_per_hit": [replace(task_minutes, people_from=per_task)],
+    }
 
 
 def sections_with_no_effect_reasons_as_hints(

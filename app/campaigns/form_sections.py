@@ -6,6 +6,7 @@ from typing import Literal
 from app.alerts.settings import AlertSettings
 from app.annotation.platforms.settings import CALL_SETTING_NAMES, PANEL_SETTING_NAMES, RETURN_SETTING_NAMES
 from app.annotation.platforms.study_settings import PEOPLE_FROM_TITLES, STUDY_PLATFORM, STUDY_SETTING_NAMES
+from app.campaigns.person_pay import PERSON_FIELDS, PERSON_MINUTES_SETTING
 from app.campaigns.tags import TagSettings
 from app.designs.campaign import PeopleFrom
 from app.designs.presentation import PresentationSettings
@@ -97,18 +98,22 @@ FORM_FIELD_GROUPS = (
         ),
         is_visible_to_annotators=True,
     ),
-    SettingGroup("visit", "Recruiting", ("people_from",)),
+    SettingGroup("visit", "Recruiting", ("people_from",), is_visible_to_annotators=True),
     SettingGroup(
         "visit",
         PEOPLE_FROM_TITLES[STUDY_PLATFORM],
         (RETURN_SETTING_NAMES[0],),
-        STUDY_SETTING_NAMES,
+        tuple(name for name in STUDY_SETTING_NAMES if name != PERSON_MINUTES_SETTING),
         people_from=STUDY_PLATFORM,
     ),
     SettingGroup("visit", "Another platform", PANEL_SETTING_NAMES[:2], PANEL_SETTING_NAMES[2:], people_from="platform"),
     SettingGroup("visit", "Calls to the platform’s server", (), CALL_SETTING_NAMES, people_from="platform"),
     SettingGroup(
-        "visit", PAY_SECTION, ("pay_per_hit", "currency", "minutes_per_hit"), ("pay",), is_visible_to_annotators=True
+        "visit",
+        PAY_SECTION,
+        ("pay_per_hit", "currency", PERSON_MINUTES_SETTING, "minutes_per_hit"),
+        ("pay",),
+        is_visible_to_annotators=True,
     ),
     SettingGroup(
         "visit",
@@ -195,5 +200,7 @@ STEP_BY_SETTING: dict[str, StepName] = {name: group.step for group in FORM_FIELD
 def step_of_field_or_none(field_name: str) -> StepName | None:
     """Return the step that has a field of the form, by the name of the field; None if no step has it."""
     first_part = field_name.partition(".")[0]
+    if first_part in PERSON_FIELDS:
+        return STEP_BY_SETTING[PERSON_MINUTES_SETTING]
     setting = DESIGN_SETTINGS_SETTING if first_part in DESIGNS and "." in field_name else first_part
     return STEP_BY_SETTING.get("goal" if first_part == NEED_FIELD else setting)

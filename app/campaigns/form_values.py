@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from app.campaigns.form_sections import CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
+from app.campaigns.person_pay import person_pay_form_values
 from app.campaigns.settings import CampaignSettings
 
 
@@ -27,7 +28,8 @@ def form_values_of_settings(settings: CampaignSettings) -> dict[str, str]:
             {name: bool_as_yes_or_no_else_unchanged(value) for name, value in design_values.items()},
             f"{name_prefix}{settings.design}.",
         )
-    return {name: format_setting_value(name, value) for name, value in campaign_values.items()} | prefixed_values
+    values = {name: format_setting_value(name, value) for name, value in campaign_values.items()}
+    return values | person_pay_form_values(settings) | prefixed_values
 
 
 def form_texts_with_prefix(values: Mapping[str, object], name_prefix: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from app.campaigns.form_input import error_message_by_form_field, is_switch_sett
 from app.campaigns.form_sections import STEP_BY_SETTING, StepName, step_of_field_or_none
 from app.campaigns.form_values import form_values_of_settings
 from app.campaigns.needs import form_field_of_need_error, form_values_of_chosen_need_or_refuse
+from app.campaigns.person_pay import field_of_person_or_same, form_values_of_task_pay
 from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.designs.design import Design
@@ -35,6 +36,7 @@ def form_values_with_entered_step(
 ) -> dict[str, str]:
     """Return values of the whole form: those of the step as entered, all others as stored."""
     own_values = {name: value for name, value in entered_values.items() if step_of_field_or_none(name) == step}
+    own_values |= form_values_of_task_pay(settings, own_values, is_launched=is_launched)
     if step == STEP_BY_SETTING["goal"]:
         own_values |= form_values_of_chosen_need_or_refuse(settings, entered_values)
     return form_values_reset_for_new_design(
@@ -109,6 +111,8 @@ def error_message_by_field_of_step(
     `chosen_need_name` is the need whose card shows the fields of the goal; None if the form has no cards.
     """
     errors = error_message_by_form_field(error, merged_values)
+    if step == STEP_BY_SETTING["people_from"]:
+        return {field_of_person_or_same(name, merged_values): message for name, message in errors.items()}
     if step != STEP_BY_SETTING["goal"] or chosen_need is None:
         return errors
     return {form_field_of_need_error(name, chosen_need): message for name, message in errors.items()}

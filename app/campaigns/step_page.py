@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.panel_presets import PANEL_PRESETS
+from app.annotation.platforms.registry import people_from_paid_per_person
 from app.campaigns import form, form_input, form_sections, form_values, setup_rail, step_input, step_report
 from app.campaigns.comparisons import ComparisonUnit, sections_with_comparisons_in_place_of_judgments
 from app.campaigns.conditions_check import load_short_block_note_or_empty
@@ -18,8 +19,10 @@ from app.campaigns.need_cards import CUSTOM_NEED_TEXT, NeedForm
 from app.campaigns.needs import NEED_BY_NAME, form_values_of_chosen_need_or_refuse, name_of_need_of_settings
 from app.campaigns.open_link import platform_recruiting_beside_open_link_or_none
 from app.campaigns.pay import HourlyPay, minimum_hourly_pay_by_platform_and_currency
+from app.campaigns.person_pay import PERSON_FIELDS
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.starter_questions import load_starter_question_or_refuse
+from app.campaigns.totals import sentence_on_task_size
 from app.campaigns.visit_reading import readable_visit_table_by_setting
 from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
@@ -151,6 +154,8 @@ class StepPage:
             if campaign and self.step == STEP_BY_SETTING["open_link"]
             else None,
             "hourly_minimums": minimum_hourly_pay_by_platform_and_currency(),
+            "ways_paid_per_person": people_from_paid_per_person(),
+            "task_size": sentence_on_task_size(campaign) if campaign else "",
             "starter_question": load_starter_question_or_refuse(self.template_name) if self.template_name else None,
         }
 
@@ -164,7 +169,7 @@ class StepPage:
             "designs": DESIGNS,
             "chosen_design": self.design_name,
             "chosen_law": self.settings.update_law,
-            "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
+            "open_after_launch": (*SETTINGS_EDITABLE_AFTER_LAUNCH, *PERSON_FIELDS),
             "max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS,
             "expected_answer_inputs": expected_answer_inputs_of_criteria(self.settings)
             if self.step == STEP_BY_SETTING["training"]

@@ -6,6 +6,11 @@ from math import ceil
 from typing import Self
 
 from app.designs.campaign import Campaign
+from app.designs.person_work import (
+    most_tasks_of_one_person_or_none,
+    reward_of_tasks,
+    working_minutes_per_person_or_none,
+)
 from app.errors import join_with_and, pluralize
 from app.http.languages.catalogue import ENGLISH, format_money
 from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show_checks_or_empty
@@ -56,7 +61,7 @@ class PeopleNeeded:
         if no_repeats and judgments_per_person < items:
             at_most = max(at_least, count_people_needed_without_repeats(judgments, judgments_per_person, campaign))
         pay = campaign.pay_per_hit
-        minutes, reward = working_minutes_per_person_or_none(campaign), pay * limit if pay else None
+        minutes, reward = working_minutes_per_person_or_none(campaign), reward_of_tasks(pay, limit) if pay else None
         return cls(at_least, at_most, limit, minutes, reward, steps_not_in_working_minutes_per_person(campaign))
 
 
@@ -130,6 +135,18 @@ def sentence_on_planned_work_and_pay_or_empty(campaign: CountedCampaign) -> str:
     hours = f", {totals.hours:,.1f} hours of work" if totals.hours else ""
     pay = f", {format_money(totals.money, campaign.currency, ENGLISH)}" if totals.money else ""
     return f"With {per_item} per item: {judgments} in {pluralize(totals.tasks, 'task')}{hours}{pay}."
+
+
+def sentence_on_task_size(campaign: CountedCampaign) -> str:
+    """Return how many items a task has, and how many tasks show one person all items, if no item is shown twice."""
+    noun = "output" if campaign.segment_count else "item"
+    size = f"A task is {pluralize(campaign.items_per_hit, noun)}"
+    items, counts = count_drawable_items(campaign), counts_of_items_and_checks(campaign)
+    if not items or campaign.repeat_items or campaign.segment_count:
+        return f"{size}."
+    tasks = round_up_quotient(items, average_judgments_per_task(campaign, *counts))
+    verb = "shows" if tasks == 1 else "show"
+    return f"{size}, so {pluralize(tasks, 'task')} {verb} one person all {pluralize(items, noun)}."
 
 
 def kinds_of_checks_text_or_empty(campaign: CountedCampaign) -> str:
@@ -231,25 +248,6 @@ def fewest_different_people_or_none(campaign: Campaign) -> int | None:
     if campaign.repeat_items:
         return None
     return ceil(campaign.judgments_per_item / (campaign.segment_count or 1))
-
-
-def most_tasks_of_one_person_or_none(campaign: Campaign) -> int | None:
-    """Return the limit of tasks per person, or the number of segments if it is smaller and people judge each once.
-
-    None without a limit of tasks per person.
-    """
-    limit = campaign.hits_per_annotator
-    if limit and campaign.segment_count and not campaign.repeat_items:
-        return min(int(limit), campaign.segment_count)
-    return int(limit) if limit else None
-
-
-def working_minutes_per_person_or_none(campaign: Campaign) -> int | None:
-    """Return the whole minutes that one person works; None if the settings do not say it."""
-    minutes, limit = campaign.minutes_per_hit, most_tasks_of_one_person_or_none(campaign)
-    if campaign.recruiting_minutes:
-        return campaign.recruiting_minutes
-    return max(1, ceil(minutes * limit)) if minutes and limit else None
 
 
 def steps_not_in_working_minutes_per_person(campaign: Campaign) -> list[str]:

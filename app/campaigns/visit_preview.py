@@ -18,7 +18,7 @@ from app.annotation.onboarding.settings import COLUMN_BY_ANSWERING_SETTING, Visi
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
 from app.annotation.onboarding.steps import VISIT_STEPS, has_consent_on_start_page, steps_with_own_page
 from app.annotation.platforms.platform import Platform, VisitOutcome
-from app.annotation.platforms.registry import platform_of_completion_code_or_none, platforms_of_campaign
+from app.annotation.platforms.registry import platforms_of_campaign, recruiting_platform
 from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of_campaign
 from app.campaigns.preview_hit import PreviewHit
 from app.designs.answer import Form
@@ -110,11 +110,11 @@ def version_of_previewed_visit(campaign: Campaign) -> int:
 
 
 def preview_platform_or_first(campaign: Campaign, name: str) -> Platform:
-    """Return the campaign's platform of this name, by default the one that people are recruited on, else the first."""
+    """Return the campaign's platform of this name, by default the one that people come from, else the first."""
     crowd_settings = crowd_setting_by_name_with_slug_of_campaign(campaign)
     platforms = platforms_of_campaign(crowd_settings)
-    default = platform_of_completion_code_or_none(crowd_settings) or platforms[0]
-    return next((platform for platform in platforms if platform.name == name), default)
+    name = name or recruiting_platform(crowd_settings).name
+    return next((platform for platform in platforms if platform.name == name), platforms[0])
 
 
 def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]:

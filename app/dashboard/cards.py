@@ -264,7 +264,7 @@ def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
         else 0
     )
     spent, expected = pay * paid_hits, pay * (paid_hits + hits_left)
-    notes = [f"{pay_with_currency_text(pay, campaign)} a task"]
+    notes = [text_of_agreed_pay(campaign)]
     if snapshot.usual_seconds and snapshot.hit_count >= MIN_TASKS_FOR_HOURLY_PAY:
         hourly_pay = pay * SECONDS_PER_HOUR / snapshot.usual_seconds
         notes.append(f"{pay_with_currency_text(hourly_pay, campaign)} an hour by the median time of a task")
@@ -272,6 +272,14 @@ def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
     return Card(
         "Money", pay_with_currency_text(spent, campaign), beside, spent / expected if expected else None, tuple(notes)
     )
+
+
+def text_of_agreed_pay(campaign: Campaign) -> str:
+    """Return the pay of all tasks of one person if their number is fixed, else the pay of a task."""
+    pay, tasks = campaign.pay_per_hit or 0.0, campaign.hits_per_annotator
+    if not tasks:
+        return f"{format_money(pay, campaign.currency, ENGLISH, exact=True)} a task"
+    return f"{format_money(pay * tasks, campaign.currency, ENGLISH, exact=True)} for {pluralize(int(tasks), 'task')}"
 
 
 def pay_with_currency_text(amount: float, campaign: Campaign) -> str:

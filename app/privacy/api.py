@@ -15,7 +15,8 @@ from app.http.dependencies import (
     content_disposition_headers,
     openapi_description_of_refusals,
 )
-from app.privacy.consent_text import StudyFacts, consent_warnings, draft_consent_text
+from app.privacy.consent_changes import load_consent_warnings
+from app.privacy.consent_text import StudyFacts, draft_consent_text
 from app.privacy.dependencies import Erasures, PersonPathName, ReceiptNumber
 from app.privacy.erasures import ErasureRule, erase_person_and_return_erasure, list_erasures, load_erasure_or_refuse
 from app.privacy.person_export import build_person_zip_and_log
@@ -87,7 +88,7 @@ async def get_consent_text(connection: Transaction, settings: AppSettings, slug:
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     return ConsentTextSchema(
         text=draft_consent_text(StudyFacts.from_campaign(campaign), settings.retention_days),
-        warnings=consent_warnings(campaign, settings.retention_days),
+        warnings=await load_consent_warnings(connection, campaign, settings.retention_days),
     )
 
 

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import Self
 
-from babel.numbers import format_currency, get_currency_symbol
+from babel.numbers import get_currency_symbol
 
+from app.annotation.platforms.registry import PLATFORM_BY_PEOPLE_FROM
 from app.designs.campaign import Campaign
 from app.designs.number_parsing import parse_strict_decimal
-from app.errors import join_with_and
+from app.designs.person_work import reward_of_tasks, task_time_text, whole_minutes_or_none
+from app.errors import join_with_and, pluralize
+from app.http.languages.catalogue import ENGLISH, format_money
 
 BLANK_PATTERN = re.compile(r"\[[^\]\n]{1,80}\](?!\()")  # a blank of the template, but no link
 DAYS_PATTERN = re.compile(r"\b(\d{1,5})\s+days?\b", re.IGNORECASE)
@@ -33,7 +36,7 @@ class StudyFacts:
     contact: str
     purpose: str
     ethics_approval: str
-    minutes: str
+    time: str
     pay: str
     is_self_withdrawal: bool
     identifiers_days: int | None
@@ -43,13 +46,14 @@ class StudyFacts:
 
     @classmethod
     def from_campaign(cls, campaign: Campaign) -> Self:
+        fixed_tasks = fixed_task_count_or_none(campaign.people_from, campaign.hits_per_annotator)
         return cls(
             campaign.study_controller,
             campaign.study_contact,
             campaign.study_purpose,
             campaign.ethics_approval,
-            "" if campaign.minutes_per_hit is None else f"{campaign.minutes_per_hit:g}",
-            campaign.pay or pay_per_task_text_or_empty(campaign.pay_per_hit, campaign.currency),
+            time_text_or_empty(campaign.minutes_per_hit, fixed_tasks, campaign.recruiting_minutes),
+            campaign.pay or pay_text_or_empty(campaign.pay_per_hit, campaign.currency, fixed_tasks),
             campaign.withdrawal == "self",
             campaign.identifiers_days,
             campaign.free_text_days,
@@ -61,14 +65,18 @@ class StudyFacts:
     def from_study_form(cls, form: Mapping[str, str]) -> Self:
         """Return the facts of a form that is being filled in. What is no number counts as empty."""
         value = {name: text.strip() for name, text in form.items()}.get
-        pay = pay_per_task_text_or_empty(amount_of_text_or_none(value("pay_per_hit", "")), value("currency", ""))
+        tasks, minutes, study_minutes, pay = (
+            amount_of_text_or_none(value(name, ""))
+            for name in ("hits_per_annotator", "minutes_per_hit", "recruiting_minutes", "pay_per_hit")
+        )
+        fixed_tasks = fixed_task_count_or_none(value("people_from", Campaign.people_from), tasks)
         return cls(
             value("study_controller", ""),
             value("study_contact", ""),
             value("study_purpose", ""),
             value("ethics_approval", ""),
-            value("minutes_per_hit", ""),
-            value("pay") or pay,
+            time_text_or_empty(minutes, fixed_tasks, int(study_minutes) if study_minutes else None),
+            value("pay") or pay_text_or_empty(pay, value("currency", ""), fixed_tasks),
             value("withdrawal") == "self",
             *(
                 days_of_text_or_none(value(f"{period}_days", ""))
@@ -82,17 +90,34 @@ def days_of_text_or_none(text: str) -> int | None:
 
 
 def amount_of_text_or_none(text: str) -> float | None:
+    """Return a number above 0; None for any other text."""
     try:
-        return parse_strict_decimal(text)
+        number = parse_strict_decimal(text)
     except ValueError:
         return None
+    return number if 0 < number < inf else None
 
 
-def pay_per_task_text_or_empty(amount: float | None, currency: str) -> str:
-    """Return the pay of a task with all its decimals, such as "£0.50 a task"; empty if it is not above 0."""
-    if amount is None or not 0 < amount < inf:
+def fixed_task_count_or_none(people_from: str, tasks: float | None) -> float | None:
+    """Return how many tasks one person does; None if that is open, or if each task is a visit of its own."""
+    platform = PLATFORM_BY_PEOPLE_FROM.get(people_from)
+    return None if platform and platform.one_hit_per_assignment else tasks
+
+
+def time_text_or_empty(minutes_per_task: float | None, tasks: float | None, study_minutes: int | None) -> str:
+    """Return the time of one person, such as "10 minutes", else of a task, such as "40 seconds a task"."""
+    whole_minutes = whole_minutes_or_none(minutes_per_task, tasks, study_minutes) if tasks else None
+    if whole_minutes:
+        return pluralize(whole_minutes, "minute")
+    return f"{task_time_text(minutes_per_task)} a task" if minutes_per_task else ""
+
+
+def pay_text_or_empty(pay_per_task: float | None, currency: str, tasks: float | None) -> str:
+    """Return the pay of one person, such as "£1.50 in all", else of a task, such as "£0.125 a task"."""
+    if not pay_per_task:
         return ""
-    return f"{format_currency(amount, currency, locale='en', decimal_quantization=False)} a task"
+    amount, unit = (reward_of_tasks(pay_per_task, tasks), "in all") if tasks else (pay_per_task, "a task")
+    return f"{format_money(amount, currency, ENGLISH, exact=True)} {unit}"
 
 
 def draft_consent_text(facts: StudyFacts, max_days: int | None = None) -> str:
@@ -109,7 +134,7 @@ def draft_consent_text(facts: StudyFacts, max_days: int | None = None) -> str:
             "",
             f"This study is run by {controller}. {sentence_on_purpose(facts.purpose)}",
             "",
-            f"- **Time:** about {facts.minutes or UNKNOWN.format('number')} minutes a task.",
+            f"- **Time:** about {facts.time or UNKNOWN.format('number') + ' minutes'}.",
             f"- **Pay:** {facts.pay or UNKNOWN.format('amount')}.",
             *ethics,
             f"- **What is stored:** {STORED_PHRASE}.",
@@ -210,7 +235,10 @@ def does_line_state_pay(line: str, campaign: Campaign) -> bool:
     if campaign.pay:
         return contains_run_of_words(words_and_numbers_of_text(campaign.pay), words)
     symbol = words_and_numbers_of_text(get_currency_symbol(campaign.currency, "en"))
-    return campaign.pay_per_hit in words and (campaign.currency in words or contains_run_of_words(symbol, words))
+    tasks = fixed_task_count_or_none(campaign.people_from, campaign.hits_per_annotator)
+    amounts = {campaign.pay_per_hit, reward_of_tasks(campaign.pay_per_hit or 0, tasks or 1)}
+    is_amount_named = any(word in amounts for word in words if isinstance(word, float))
+    return is_amount_named and (campaign.currency in words or contains_run_of_words(symbol, words))
 
 
 def words_and_numbers_of_text(text: str) -> list[str | float]:

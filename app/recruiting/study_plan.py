@@ -11,9 +11,8 @@ from app.campaigns.summaries import CampaignWithProgress
 from app.campaigns.totals import (
     PeopleNeeded,
     count_tasks_for_judgments,
-    most_tasks_of_one_person_or_none,
-    working_minutes_per_person_or_none,
 )
+from app.designs.person_work import most_tasks_of_one_person_or_none, working_minutes_per_person_or_none
 from app.errors import Conflict, join_names
 from app.payments.money import money_text
 

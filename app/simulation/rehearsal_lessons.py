@@ -138,15 +138,15 @@ def sentence_on_work_done(campaign: Campaign, figures: RehearsalFigures) -> str:
         return f"{sentence}."
     minutes = figures.hits * campaign.minutes_per_hit
     time = pluralize(round(minutes), "minute") if minutes <= MAX_MINUTES_SHOWN else f"{minutes / 60:,.1f} hours"
-    return f"{sentence}: {time} of work for people, at {campaign.minutes_per_hit:g} min each."
+    return f"{sentence}: {time} of work for people, at {round(campaign.minutes_per_hit, 2):g} min each."
 
 
 def sentence_on_cost_of_people_or_empty(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return what people would cost; empty if pay is not set."""
     if not campaign.pay_per_hit:
         return ""
-    amounts = campaign.pay_per_hit * figures.hits, campaign.pay_per_hit
-    cost, pay = (format_money(amount, campaign.currency, ENGLISH) for amount in amounts)
+    cost = format_money(campaign.pay_per_hit * figures.hits, campaign.currency, ENGLISH)
+    pay = format_money(campaign.pay_per_hit, campaign.currency, ENGLISH, exact=True)
     return f"With people, these tasks would cost {cost}, at {pay} each."
 
 

@@ -71,8 +71,9 @@ function showProblems(settings, problems) {
 
 /** Show the pay per hour for what is entered, beside the least that platforms allow. */
 function followPay(settings, rate) {
+  const { people_from: way, person_reward: reward, person_tasks: personTasks } = settings.elements;
   const { pay_per_hit: pay, minutes_per_hit: minutes, recruiting_minutes: studyMinutes, currency } = settings.elements;
-  const tasks = Number(rate.dataset.tasks);
+  const waysPaidPerPerson = rate.dataset.perPerson.split(" ");
   const minimums = Object.entries(JSON.parse(rate.dataset.minimums));
   const line = (text, isProblem) => {
     const paragraph = document.createElement("p");
@@ -81,12 +82,18 @@ function followPay(settings, rate) {
     return paragraph;
   };
   settings.addEventListener("input", () => {
+    const isPerPerson = waysPaidPerPerson.includes(way?.value);
+    const tasks = isPerPerson ? personTasks.valueAsNumber : Number(rate.dataset.tasks);
+    const ofTask = isPerPerson ? reward.valueAsNumber / tasks : pay.valueAsNumber;
     const ofStudy = tasks && studyMinutes?.valueAsNumber;
-    const hourly = (pay.valueAsNumber * 60) / (ofStudy ? ofStudy / tasks : minutes.valueAsNumber);
-    const money = (amount) => amount.toLocaleString("en", { style: "currency", currency: currency.value });
+    const hourly = isPerPerson && studyMinutes?.valueAsNumber
+      ? (reward.valueAsNumber * 60) / studyMinutes.valueAsNumber
+      : (ofTask * 60) / (ofStudy ? ofStudy / tasks : minutes.valueAsNumber);
+    const money = (amount, decimals) => amount.toLocaleString("en", { style: "currency", currency: currency.value, maximumFractionDigits: decimals });
     rate.hidden = !(hourly > 0 && Number.isFinite(hourly));
     if (rate.hidden) return;
-    rate.replaceChildren(line(`That is ${money(hourly)} an hour.`, false));
+    const perTask = isPerPerson && ofTask > 0 && Number.isFinite(ofTask) ? `${money(ofTask, 4)} a task and ` : "";
+    rate.replaceChildren(line(`That is ${perTask}${money(hourly)} an hour.`, false));
     for (const [platform, { [currency.value]: minimum }] of minimums) {
       if (!minimum) continue;
       const isMet = Math.round(hourly * 100) / 100 >= minimum;

@@ -41,6 +41,7 @@ class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
     form_origins: list[str] | None
     panel_title: str | None
     minutes_per_hit: float | None
+    recruiting_minutes: int | None
     pay: str | None
     pay_per_hit: float | None
     currency: str
@@ -90,6 +91,7 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
             criteria_settings="criteria",
             frame_origins="crowd_settings -> 'frame_origins'",
             form_origins="crowd_settings -> 'form_origins'",
+            recruiting_minutes="crowd_settings -> 'recruiting_minutes'",
             panel_title="crowd_settings ->> 'panel_title'",
             fixed_set="general_settings ->> 'fixed_set'",
             assigned_column="general_settings ->> 'assigned_column'",

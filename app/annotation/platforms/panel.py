@@ -159,6 +159,8 @@ PLATFORM = Platform(
     "Another platform",
     build_completion=build_panel_completion,
     has_return_page=True,
+    pays_per_person=True,
+    people_from="platform",
     approves_by_list=True,
     build_server_call_or_none=build_server_call_of_panel_or_none,
     set_up_by_campaign=panel_of_campaign_or_none,

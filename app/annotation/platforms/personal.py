@@ -25,4 +25,5 @@ PLATFORM = Platform(
     build_completion_by_code_or_url,
     identifiers=PERSONAL_IDENTIFIERS,
     has_personal_links=True,
+    people_from="people",
 )

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from app.annotation.platforms.result_format import ResultFileFormat
 from app.annotation.platforms.return_templates import placeholders_of_template
 from app.annotation.platforms.service import ServiceOfPlatform
+from app.designs.campaign import PeopleFrom
 from app.errors import Invalid
 from app.http.languages.catalogue import message_marked_for_translation
 from app.settings import Settings
@@ -179,6 +180,8 @@ class Platform:
         has_preview_page: True if people look at the page before they accept the task.
         has_return_page: True if people return to a page of the platform.
         one_hit_per_assignment: True if an assignment is done after one answer.
+        pays_per_person: True if the platform pays each person one reward for all their tasks.
+        people_from: Answer to “Where do people come from?” that stands for this platform; None if no one comes from it.
         is_simulated: True if its annotators are not people.
         has_personal_links: True if each person has a link from the campaign's list.
         frame_origins: Origins of the platform that may show the page in a frame.
@@ -188,6 +191,7 @@ class Platform:
             ids together identify an answer.
         approves_by_list: True if a researcher approves submissions there by a list of their ids.
         minimum_hourly_pay: Least pay per hour that the platform allows, by currency; empty if it states none.
+        fee_text: What the platform charges on top of rewards, as a part of a sentence; empty if Easel knows of nothing.
         service: How Easel reaches the platform's service for submissions and money; None if it has none.
         completion_code_setting: Name of the campaign's setting with the code of completed visits.
         build_server_call_or_none: As `build_completion`, return the call that tells the platform's server; None if
@@ -207,6 +211,8 @@ class Platform:
     has_preview_page: bool = False
     has_return_page: bool = False
     one_hit_per_assignment: bool = False
+    pays_per_person: bool = False
+    people_from: PeopleFrom | None = None
     is_simulated: bool = False
     has_personal_links: bool = False
     frame_origins: tuple[str, ...] = ()
@@ -214,6 +220,7 @@ class Platform:
     link_parameters: str = ""
     approves_by_list: bool = False
     minimum_hourly_pay: Mapping[str, float] = field(default_factory=dict)
+    fee_text: str = ""
     service: ServiceOfPlatform | None = None
     completion_code_setting: str = "return_completed"
     result_files: ResultFileFormat | None = None

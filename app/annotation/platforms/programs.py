@@ -2,5 +2,5 @@
 
 from app.annotation.platforms.platform import Platform
 
-API_PLATFORM = Platform("api", "API", has_page=False)
+API_PLATFORM = Platform("api", "API", has_page=False, people_from="programs")
 SIMULATION_PLATFORM = Platform("simulation", "Simulation", has_page=False, is_simulated=True)

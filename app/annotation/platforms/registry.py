@@ -27,6 +27,10 @@ PLATFORMS: dict[str, Platform] = {
     )
 }
 
+PLATFORM_BY_PEOPLE_FROM: dict[str, Platform] = {
+    platform.people_from: platform for platform in PLATFORMS.values() if platform.people_from
+}
+
 
 def platforms_with_pages() -> list[Platform]:
     """Return the platforms for people, in the order in which researchers see them."""
@@ -53,6 +57,27 @@ def platform_of_completion_code_or_none(crowd_settings: Mapping[str, Any]) -> Pl
         ),
         None,
     )
+
+
+def recruiting_platform(crowd_settings: Mapping[str, Any]) -> Platform:
+    """Return where the people of a campaign come from, as its settings say.
+
+    The answer “a link” is also what a campaign starts with, so a completion code of a platform says more than that.
+    """
+    platform = PLATFORM_BY_PEOPLE_FROM[crowd_settings["people_from"]]
+    if platform.has_start_button:
+        return platform_of_completion_code_or_none(crowd_settings) or platform
+    return platform.platform_in_campaign_or_none(crowd_settings) or platform
+
+
+def people_from_paid_per_person() -> list[str]:
+    """Return the answers to “Where do people come from?” of platforms that pay each person one reward."""
+    return [people_from for people_from, platform in PLATFORM_BY_PEOPLE_FROM.items() if platform.pays_per_person]
+
+
+def people_from_paid_per_task() -> list[str]:
+    """Return the other answers to “Where do people come from?”."""
+    return [people_from for people_from, platform in PLATFORM_BY_PEOPLE_FROM.items() if not platform.pays_per_person]
 
 
 def platform_with_title(name: str, panel_title: str | None) -> Platform:

@@ -53,8 +53,8 @@ class StudySettings(InputModel):
         description="What people read before they take part. Empty: the short instructions, or the question.",
     )  # fmt: skip
     recruiting_minutes: Annotated[int, Field(ge=1, le=600)] | None = Field(
-        default=Campaign.recruiting_minutes, title="Minutes of the study", json_schema_extra=EDITABLE,
-        description="Time with consent and instructions. Empty: minutes per task times tasks per annotator.",
+        default=Campaign.recruiting_minutes, title="Minutes of one person", json_schema_extra=EDITABLE,
+        description="Time of all tasks, with consent, questions and training. Shown to annotators.",
     )  # fmt: skip
     recruiting_devices: StudyDevices = Field(
         default="any", title="Devices", json_schema_extra=EDITABLE,

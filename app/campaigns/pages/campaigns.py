@@ -27,6 +27,7 @@ from app.annotation.platforms.settings import (
 from app.campaigns import empty_campaigns, experiment_arms, hints, item_list, lifecycle, settings_edits
 from app.campaigns.comparisons import ComparisonUnit
 from app.campaigns.conditions_check import load_short_block_note_or_empty
+from app.campaigns.consent_writing import load_consent_context, write_consent_again
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.launch import load_sentence_on_own_priors_or_none
 from app.campaigns.open_link import (
@@ -42,7 +43,6 @@ from app.campaigns.totals import CampaignTotals
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
-from app.privacy.consent_text import consent_warnings
 from app.quality.check_remedies import unfit_check_rules
 from app.quality.rule_reach import load_reach_summary
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
@@ -153,7 +153,7 @@ async def show_action_confirmation_page(
         "recording_notes": recordings,
         "block_note": await load_short_block_note_or_empty(connection, campaign, with_refusals=True),
         "form_note": note_on_form_origins_of_campaign_or_empty(campaign),
-    }
+    } | await load_consent_context(connection, campaign, request.app.state.settings.retention_days)
     return render_confirmation_page(request, campaign, action, notes)
 
 
@@ -192,7 +192,6 @@ def render_confirmation_page(
         "few_comparisons": unit.warning(per_item) if unit else "",
         "one_comparison": unit.judgments_per_system_for_comparisons(1) if unit else None,
         "hourly_pay": hourly_pay,
-        "consent_warnings": consent_warnings(campaign, request.app.state.settings.retention_days),
     }
     context |= {"advice": hints.advice_to_use_better_rule_or_empty(campaign), "forecast": findings}
     return render_page(request, "admin/action.html", context, refusal=refusal)
@@ -224,6 +223,13 @@ async def submit_closing_of_open_link(connection: Transaction, slug: str) -> Res
     """Close the open link, keep the links of platforms open, and show the page that launches the campaign again."""
     await close_open_link_and_keep_platform_links(connection, slug)
     return redirect_to(campaign_page_url(slug, "/launch/confirm", notice="link-closed"))
+
+
+@router.post(CAMPAIGN_PATH + "/write-consent")
+async def submit_writing_of_consent(request: Request, connection: Transaction, slug: str) -> Response:
+    """Write the consent text from the settings again, and show the page that launches the campaign again."""
+    await write_consent_again(connection, slug, request.app.state.settings.retention_days)
+    return redirect_to(campaign_page_url(slug, "/launch/confirm", notice="consent-written"))
 
 
 @router.post(CAMPAIGN_PATH + "/copy")

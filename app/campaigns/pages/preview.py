@@ -11,6 +11,7 @@ from app.accounts.guards import require_researcher_without_csrf, researcher_rout
 from app.annotation.onboarding.settings import MAX_CONSENT_CHARACTERS
 from app.annotation.platforms.registry import platforms_with_pages
 from app.campaigns import form_input, lifecycle, preview_hit, step_input
+from app.campaigns.form_sections import STEP_BY_SETTING
 from app.campaigns.pages.setup import NEW_CAMPAIGN_STEP, initial_settings_of_new_campaign, step_name_or_refuse
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Form
@@ -124,9 +125,14 @@ async def show_preview_consent(form_values: FormFields) -> HTMLResponse:
 
 
 @router.post(PREVIEW_CAMPAIGN_PATH + "/try/consent-text", response_class=PlainTextResponse)
-async def consent_markdown_drafted_from_form(form_values: FormFields, settings: AppSettings) -> str:
+async def consent_markdown_drafted_from_form(
+    form_values: FormFields, connection: Transaction, settings: AppSettings, slug: str
+) -> str:
     """Return a consent text in Markdown, made from a step that is being filled in. Nothing is stored."""
-    return draft_consent_text(StudyFacts.from_study_form(form_values), settings.retention_days)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    stored = lifecycle.unchecked_settings_with_deliverable_emails(campaign)
+    values = step_input.form_values_with_entered_step(stored, STEP_BY_SETTING["consent"], form_values)
+    return draft_consent_text(StudyFacts.from_study_form(values), settings.retention_days)
 
 
 @preview_router.put(PREVIEW_CAMPAIGN_PATH + "/try/hit", status_code=204)

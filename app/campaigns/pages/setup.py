@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.guards import researcher_router
 from app.annotation.platforms.closed_links import load_notes_on_closed_links
@@ -18,10 +19,12 @@ from app.campaigns import (
     step_input,
 )
 from app.campaigns.comparisons import ComparisonUnit, form_values_with_judgments_for_comparisons_or_refuse
+from app.campaigns.consent_writing import load_consent_context, write_consent_again
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field_or_none
 from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.open_link import close_open_link_and_keep_platform_links
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
+from app.campaigns.person_pay import refuse_reward_without_tasks
 from app.campaigns.rule_fitting import (
     store_check_remedy_and_return_notice,
     turn_off_or_relax_rules_that_can_flag_no_one,
@@ -34,7 +37,6 @@ from app.campaigns.totals import CampaignTotals
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
-from app.privacy.consent_text import consent_warnings
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.record.law_editions import load_law_edition, move_to_newest_edition_and_return_former
 
@@ -112,7 +114,7 @@ async def step_page(request: Request, connection: Transaction, slug: str, step: 
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     if name == "review":
         return redirect_to(setup_rail.step_url(slug, name))
-    check_context = await load_item_notes_context(connection, campaign, name)
+    check_context = await load_notes_context(request, connection, campaign, name)
     if campaign.status == "draft":
         return render_step_page(request, campaign, name, more_context=check_context)
     launched_context = check_context | {
@@ -161,7 +163,7 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
     if entered := await store_step_or_return_entered_with_reason(database, slug, name, values):
         async with database.begin() as connection:
             campaign = await load_campaign_for_page_or_refuse(connection, slug)
-            check_context = await load_item_notes_context(connection, campaign, name)
+            check_context = await load_notes_context(request, connection, campaign, name)
         return render_step_page(request, campaign, name, entered, more_context=check_context)
     if values.get("go") == "fitting-rules":
         async with database.begin() as connection:
@@ -172,6 +174,10 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
         async with database.begin() as connection:
             notice = await store_check_remedy_and_return_notice(connection, slug, kind, remedy_name, otherwise="saved")
         return redirect_to(f"{setup_rail.step_url(slug, name)}?done={notice}")
+    if values.get("go") == "write-consent":
+        async with database.begin() as connection:
+            await write_consent_again(connection, slug, request.app.state.settings.retention_days)
+        return redirect_to(f"{setup_rail.step_url(slug, name)}?done=consent-written")
     if values.get("go") == "close-open-link":
         async with database.begin() as connection:
             await close_open_link_and_keep_platform_links(connection, slug)
@@ -199,6 +205,8 @@ async def store_step_or_return_entered_with_reason(
     def change(before: CampaignSettings) -> CampaignSettings:
         nonlocal chosen_need
         chosen_need = None if is_launched else values.get(NEED_FIELD, name_of_need_of_settings(before))
+        if step == STEP_BY_SETTING["people_from"]:
+            refuse_reward_without_tasks(before, entered)
         merged.update(step_input.form_values_with_entered_step(before, step, entered, is_launched=is_launched))
         return form_input.parse_settings_form(merged)
 
@@ -220,6 +228,16 @@ async def store_step_or_return_entered_with_reason(
             raise
         return EnteredStep(values, refusal=refusal)
     return None
+
+
+async def load_notes_context(
+    request: Request, connection: AsyncConnection, campaign: CampaignOnPage, step: StepName
+) -> dict[str, Any]:
+    """Return the template context with what a step says about items, rules and the consent text."""
+    notes = await load_item_notes_context(connection, campaign, step)
+    if step == STEP_BY_SETTING["consent"]:
+        notes |= await load_consent_context(connection, campaign, request.app.state.settings.retention_days)
+    return notes
 
 
 def render_step_page(
@@ -249,8 +267,6 @@ def render_step_page(
     )
     page = StepPage(campaign, step, settings, entered, template_name)
     context = page.context() | dict(more_context or {})
-    if campaign and step == STEP_BY_SETTING["consent"]:
-        context["consent_notes"] = consent_warnings(campaign, request.app.state.settings.retention_days)
     return render_page(
         request, "admin/settings.html", context, refusal=page.refusal, status=422 if page.errors else 200
     )

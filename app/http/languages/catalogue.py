@@ -17,7 +17,7 @@ from babel import Locale
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
-from babel.numbers import format_currency, format_decimal
+from babel.numbers import format_currency, format_decimal, get_currency_precision
 from babel.support import Translations
 
 CATALOGUE_FOLDER = Path(__file__).parent
@@ -32,6 +32,7 @@ LANGUAGES = {
     "zh": "中文",
     "ar": "العربية",
 }
+MAX_MONEY_DECIMALS = 4  # of the pay of a task that follows from the reward of a person
 BROWSER_LANGUAGE = "browser"  # setting of a campaign: the language that each annotator's browser asks for
 MAX_ACCEPT_LANGUAGE_CHARACTERS = 500  # the rest of Accept-Language is ignored
 ACCEPTED_LANGUAGE_PATTERN = re.compile(
@@ -118,9 +119,14 @@ def format_localized_number(number: float, language: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def format_money(amount: float, currency: str, language: str) -> str:
-    """Return an amount of money as a language writes it, such as `4,20 €`."""
-    return format_currency(amount, currency, locale=language, numbering_system="latn")
+def format_money(amount: float, currency: str, language: str, *, exact: bool = False) -> str:
+    """Return an amount of money as a language writes it, such as `4,20 €`.
+
+    An exact amount has up to four decimals if it is not whole in the currency's smallest unit, such as `0,125 €`.
+    """
+    rounded = round(amount, MAX_MONEY_DECIMALS) if exact else amount
+    is_whole = not exact or rounded == round(rounded, get_currency_precision(currency))
+    return format_currency(rounded, currency, locale=language, numbering_system="latn", decimal_quantization=is_whole)
 
 
 def script_translation_by_english_words(language: str, script_paths: Collection[str]) -> dict[str, str]:

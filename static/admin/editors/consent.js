@@ -5,7 +5,7 @@ import { fetchPart } from "../parts.js";
 import { button, element, writeText } from "./elements.js";
 
 const PREVIEW_DELAY_MS = 400;
-const PAY_FIELDS = ["pay_per_hit", "pay", "currency", "minutes_per_hit"];
+const PAY_FIELDS = ["people_from", "person_reward", "person_tasks", "recruiting_minutes", "pay_per_hit", "pay", "currency", "minutes_per_hit"];
 
 const field = document.querySelector("textarea#consent");
 if (field) {
@@ -36,7 +36,8 @@ function drawTemplate(text) {
       news.append("It says “no fixed end”: no time limit is set for personal data, which an ethics board may refuse. ", days, ". ");
     }
     if (isPayMissing(text.form)) {
-      const pay = element("a", { href: "#pay_per_hit", textContent: "Fill in Pay first" });
+      const pay = element("a", { href: "#pay", textContent: "Fill in Pay first" });
+      pay.addEventListener("click", openFoldOfTarget);
       news.append(pay, ", then write the text again. ");
     }
     hasWritten = true;
@@ -59,7 +60,7 @@ function drawTemplate(text) {
 
 /** Return whether the form has neither an amount nor own words for the pay. */
 function isPayMissing({ elements }) {
-  return !["pay_per_hit", "pay"].some((name) => elements[name]?.value.trim());
+  return !["person_reward", "pay_per_hit", "pay"].some((name) => elements[name]?.value.trim());
 }
 
 /** Open the fold that has the target of a link, so that the browser can go there. */

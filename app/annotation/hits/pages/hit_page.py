@@ -28,7 +28,7 @@ from app.annotation.hits.pages.steps import PageState, render_onboarding_step, w
 from app.annotation.hits.pages.welcome import visitor_of_request
 from app.annotation.hits.withdrawal_code import load_withdrawal_offer_and_store_code_hash_or_none
 from app.annotation.platforms.assignments import AssignmentId
-from app.annotation.platforms.registry import platform_with_title
+from app.annotation.platforms.registry import PLATFORMS, platform_with_title
 from app.database.session import Driver, is_database_away
 from app.designs.content import RenderedItems
 from app.designs.item_names import rename_form_items_to_positions
@@ -208,7 +208,9 @@ def page_part_from_pieces_or_none(
 
 def render_progress_html(request: Request, next_hit: NextHit) -> str:
     """Return the progress of the annotator as HTML."""
-    return render_template(request, "_progress.html", {"campaign": next_hit.assignment, "next_hit": next_hit})
+    assignment = next_hit.assignment
+    context = {"campaign": assignment, "next_hit": next_hit, "platform": PLATFORMS[assignment.platform]}
+    return render_template(request, "_progress.html", context)
 
 
 def issue_page_token(request: Request, assignment: AssignmentState) -> str:

@@ -77,6 +77,7 @@ PLATFORM = Platform(
     has_preview_page=True,
     has_return_page=True,
     one_hit_per_assignment=True,
+    people_from="mturk",
     frame_origins=MTURK_FRAME_ORIGINS,
     form_origins=mturk_submit_origins,
     result_files=results.MTURK_RESULT_FILES,

@@ -56,9 +56,12 @@ PLATFORM = Platform(
     build_prolific_completion,
     PROLIFIC_IDENTIFIERS,
     has_return_page=True,
+    pays_per_person=True,
+    people_from="prolific",
     link_parameters=PROLIFIC_LINK_PARAMETERS,
     approves_by_list=True,
     minimum_hourly_pay=PROLIFIC_MINIMUM_HOURLY_PAY,
+    fee_text="Prolific’s fee",
     service=SERVICE,
     completion_code_setting=PROLIFIC_CODE_SETTING,
 )
