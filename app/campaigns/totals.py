@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Self
 
+from app.annotation.platforms.registry import recruiting_platform
+from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of_campaign
 from app.designs.campaign import Campaign
 from app.designs.person_work import (
     most_tasks_of_one_person_or_none,
@@ -47,6 +49,11 @@ class PeopleNeeded:
         """Number of people, such as "67", or "67 to 76"."""
         return f"{self.at_least:,}" + (f" to {self.at_most:,}" if self.at_most > self.at_least else "")
 
+    @property
+    def rewards(self) -> tuple[float, ...]:
+        """Rewards of the fewest and of the most people, once if they are the same number; empty if unknown."""
+        return tuple(self.reward * count for count in sorted({self.at_least, self.at_most})) if self.reward else ()
+
     @classmethod
     def people_needed_or_none(cls, campaign: CountedCampaign) -> Self | None:
         """Return the people needed for all judgments wanted; None without items or a limit of tasks per person."""
@@ -75,6 +82,8 @@ class CampaignTotals:
         check_kinds: Kinds of checks that the campaign has, such as "gold items".
         hours: Hours of work.
         money: Pay of all tasks, in the campaign's currency.
+        costs: Least and greatest pay, once if they are the same: the pay of all tasks, or the rewards of all people
+            where each person gets one reward. Empty if unknown.
         people: People to recruit.
         different_people: Fewest people who can give an item or system all its judgments, as no one judges an item or
             segment twice; None if people may judge it again.
@@ -88,6 +97,7 @@ class CampaignTotals:
     check_kinds: str
     hours: float | None
     money: float | None
+    costs: Sequence[float]
     people: PeopleNeeded | None
     different_people: int | None
 
@@ -96,6 +106,9 @@ class CampaignTotals:
         tasks = count_planned_tasks(campaign)
         checks_per_task = average_checks_per_task(campaign, *counts_of_items_and_checks(campaign))
         minutes, pay = campaign.minutes_per_hit, campaign.pay_per_hit
+        people, money = PeopleNeeded.people_needed_or_none(campaign), tasks * pay if tasks and pay else None
+        platform = recruiting_platform(crowd_setting_by_name_with_slug_of_campaign(campaign))
+        rewards = people.rewards if people and platform.pays_per_person else ()
         return cls(
             campaign.item_count - campaign.retired_count,
             campaign.judgments_per_item,
@@ -103,8 +116,9 @@ class CampaignTotals:
             round(tasks * checks_per_task),
             kinds_of_checks_text_or_empty(campaign),
             tasks * minutes / 60 if tasks and minutes else None,
-            tasks * pay if tasks and pay else None,
-            PeopleNeeded.people_needed_or_none(campaign),
+            money,
+            rewards or ([money] if money else []),
+            people,
             fewest_different_people_or_none(campaign),
         )
 
@@ -116,10 +130,15 @@ def sentences_on_totals(campaign: CountedCampaign) -> str:
     sentences = f"{judgments} need {tasks}"
     if totals.check_places:
         sentences += f", which also show {totals.check_kinds} about {pluralize(totals.check_places, 'time')}"
-    if totals.money:
-        sentences += f"; they pay {format_money(totals.money, campaign.currency, ENGLISH)}"
+    if totals.costs:
+        sentences += f"; they pay {cost_range_text(totals.costs, campaign.currency)}"
     people = totals.people
     return f"{sentences}." + (f" Recruit {people.range_text} people." if people else "")
+
+
+def cost_range_text(costs: Sequence[float], currency: str) -> str:
+    """Return one amount, or the least and the greatest one, such as "$16.50 to $31.50"."""
+    return " to ".join(format_money(cost, currency, ENGLISH) for cost in costs)
 
 
 def sentence_on_planned_work_and_pay_or_empty(campaign: CountedCampaign) -> str:
@@ -133,7 +152,7 @@ def sentence_on_planned_work_and_pay_or_empty(campaign: CountedCampaign) -> str:
     per_item = pluralize(totals.judgments_per_item, "judgment")
     judgments = pluralize(count_planned_judgments(campaign), "judgment")
     hours = f", {totals.hours:,.1f} hours of work" if totals.hours else ""
-    pay = f", {format_money(totals.money, campaign.currency, ENGLISH)}" if totals.money else ""
+    pay = f", {cost_range_text(totals.costs, campaign.currency)}" if totals.costs else ""
     return f"With {per_item} per item: {judgments} in {pluralize(totals.tasks, 'task')}{hours}{pay}."
 
 

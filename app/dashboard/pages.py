@@ -14,7 +14,14 @@ from pydantic import ValidationError
 from app.accounts.guards import CurrentAccess, is_still_admitted_or_database_away, researcher_router
 from app.accounts.roles import SEE_SETTINGS
 from app.analysis.pages.analysis import CriterionNameQuery, criterion_template_context
-from app.annotation.platforms.registry import open_link_url_of_campaign, platforms_with_pages
+from app.annotation.platforms.registry import (
+    annotator_url_by_platform,
+    open_link_url_of_campaign,
+    platforms_of_campaign,
+    platforms_with_pages,
+    recruiting_platform,
+)
+from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of_campaign
 from app.campaigns import experiment_arms, settings_edits, summaries
 from app.campaigns.campaign_filter import STATUSES
 from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
@@ -160,14 +167,18 @@ async def dashboard_page_or_parts_response(
         )
     allow_https_media_if_campaign_does(request, campaign)
     base = request_base_url(request)
-    link = open_link_url_of_campaign(*experiment_arms.annotator_link_base_and_key_of_campaign(base, campaign, arm))
+    link_parts = experiment_arms.annotator_link_base_and_key_of_campaign(base, campaign, arm)
+    crowd_settings = crowd_setting_by_name_with_slug_of_campaign(campaign)
+    platform = recruiting_platform(crowd_settings)
+    links = annotator_url_by_platform(*link_parts, platforms_of_campaign(crowd_settings))
     context = criterion_template_context(criterion) | overview.figures_template_context(criterion, state) | parts
     context |= {
         "item": await load_viewed_item_page(database, criterion, view, state) if view.item else None,
         "now": now,
-        "open_link_url": link,
+        "recruiting_platform": platform,
+        "recruiting_url": links.get(platform.name),
         "platforms": platforms_with_pages(),
-        "code": qr_code_svg(link),
+        "code": qr_code_svg(open_link_url_of_campaign(*link_parts)),
         "loopback_url": base if is_loopback_url(base) else None,
         "experiment": arm,
     }

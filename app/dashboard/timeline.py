@@ -1,6 +1,6 @@
 """Timeline of a campaign: its newest edits and decisions, and when its goal was reached."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,15 +8,18 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.choice_titles import choice_title_by_value
 from app.campaigns.settings import CampaignSettings
 from app.database.alerts import ALERT_SENTENCES
-from app.database.audit_log import describe_log_line, names_with_old_and_new_value_texts
+from app.database.audit_log import LoggedFacts, describe_log_line, names_with_old_and_new_value_texts
+from app.errors import pluralize
+from app.quality.registry import QUALITY_RULES
 
 MAX_TIMELINE_ENTRIES = 10  # the log has all
 MAX_SETTING_CHARACTERS = 40
 TIMELINE_KINDS = ("campaign", "settings", "items", "answers")
 ANNOTATOR_ACTIONS = ("answers.exclude", "answers.include", "answers.hold", "answers.release")
-SETTINGS_ACTION = "settings.changed"
+SETTINGS_ACTION, IMPORT_ACTION = "settings.changed", "items.imported"
 GOAL_ALERTS = ("goal", "missed")
 
 LIST_NEWEST_LOG_LINES = text("""
@@ -51,7 +54,8 @@ class TimelineEntry:
 
 def titles_and_values_of_changed_settings(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
     """Return (title, old value, new value) of each setting that a log line changed, short enough for one line."""
-    changes = zip((line.before or {}) | (line.after or {}), names_with_old_and_new_value_texts(line), strict=True)
+    worded_line = LoggedFacts(facts_in_words(line.before or {}), facts_in_words(line.after or {}))
+    changes = zip(worded_line.before | worded_line.after, names_with_old_and_new_value_texts(worded_line), strict=True)
     return [
         (
             title_of_setting(name),
@@ -60,6 +64,38 @@ def titles_and_values_of_changed_settings(line: Row[Any]) -> list[tuple[str, str
         )
         for name, (_, before, after) in changes
     ]
+
+
+def facts_in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of settings in the words of the form: titles of choices, and of rules and their thresholds."""
+    worded = {
+        name: choice_title_by_value(name).get(value, value) if isinstance(value, str) else value
+        for name, value in facts.items()
+    }
+    if isinstance(lines := facts.get("quality_rules"), list):
+        worded["quality_rules"] = [rule_line_in_words(str(line)) for line in lines]
+    return worded
+
+
+def rule_line_in_words(line: str) -> str:
+    """Return a custom rule with its titles: “gold.careful_percent: 5” as “Failed gold items, Careful people (%): 5”.
+
+    A line of a rule that this version does not have is returned as it is.
+    """
+    name, _, value = line.partition(":")
+    rule_name, _, threshold = name.strip().partition(".")
+    rule = QUALITY_RULES.get(rule_name)
+    field = rule.model_fields.get(threshold) if rule and threshold else None
+    if rule is None or (threshold and field is None):
+        return line
+    return f"{rule.title}{f', {field.title}' if field else ''}: {value.strip()}"
+
+
+def phrase_of_log_line(line: Row[Any]) -> str:
+    """Return a log line in words, with the number of imported items."""
+    imported = (line.after or {}).get("items") if line.action == IMPORT_ACTION else None
+    phrase = describe_log_line(line)
+    return phrase.replace("items", pluralize(imported, "item"), 1) if isinstance(imported, int) else phrase
 
 
 def title_of_setting(name: str) -> str:
@@ -85,7 +121,7 @@ async def load_newest_timeline_entries(connection: AsyncConnection, campaign_id:
         TimelineEntry(
             line.noted_at,
             line.who,
-            describe_log_line(line),
+            phrase_of_log_line(line),
             line.about if line.action in ANNOTATOR_ACTIONS else "",
             titles_and_values_of_changed_settings(line) if line.action == SETTINGS_ACTION else (),
         )

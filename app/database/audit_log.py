@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -162,6 +162,13 @@ FIND_CHANGES_SINCE_LAUNCH = text("""
 """)
 
 
+class LoggedFacts(NamedTuple):
+    """Old and new values of a log line, by name."""
+
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
 class NamedCampaign(Protocol):
     """A campaign by its id and its name in addresses."""
 
@@ -241,7 +248,7 @@ def describe_log_line(line: Row[Any]) -> str:
     return f"{words} {line.about}" if line.about else words
 
 
-def names_with_old_and_new_value_texts(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
+def names_with_old_and_new_value_texts(line: LoggedFacts | Row[Any]) -> list[tuple[str, str | None, str | None]]:
     """Return (name, old value, new value) for each value of a log line, as text; None if the line has no such value."""
     before, after = line.before or {}, line.after or {}
     names = dict.fromkeys((*before, *after))

@@ -11,10 +11,12 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from app.accounts.guards import CurrentAccess, researcher_router
 from app.accounts.roles import CHANGE_CAMPAIGN
+from app.annotation.platforms.registry import recruiting_platform
+from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of_campaign
 from app.background.progress_stream import ReportingJob, iterate_progress_then_outcome
 from app.campaigns import forecast_findings, hints, summaries
 from app.campaigns.forecast_findings import ForecastFindings
-from app.campaigns.totals import sentence_on_planned_work_and_pay_or_empty
+from app.campaigns.totals import CampaignTotals, sentence_on_planned_work_and_pay_or_empty
 from app.errors import Conflict, Invalid, Refusal
 from app.goals.progress import describe_goal
 from app.http.dependencies import Database, Now, is_json_wanted, is_script_request, render_page
@@ -59,6 +61,8 @@ async def show_forecast(
         "like": like or forecast.DEFAULT_POPULATION,
         "at_once": at_once,
         "has_pace": has_pace,
+        "totals": CampaignTotals.from_campaign(campaign),
+        "recruiting_platform": recruiting_platform(crowd_setting_by_name_with_slug_of_campaign(campaign)),
         "cost_by_settings": sentence_on_planned_work_and_pay_or_empty(campaign),
         "last_plan": ForecastFindings.from_stored(
             campaign.newest_plan, items=campaign.item_count, per_item=campaign.judgments_per_item

@@ -10,10 +10,10 @@ from app.campaigns.known_answers import COMMON_TRUE_VALUE_COLUMNS
 from app.campaigns.totals import (
     count_planned_tasks,
     fewest_different_people_or_none,
-    most_tasks_of_one_person_or_none,
 )
 from app.database.tables import campaigns, items
 from app.designs.campaign import Campaign
+from app.designs.person_work import most_tasks_of_one_person_or_none
 from app.errors import NotFound, pluralize
 from app.goals.settings import NO_GOAL
 from app.record.campaign import CountedCampaign, load_campaign, load_campaign_for_page_or_refuse

@@ -1,5 +1,6 @@
 // Presses that were meant for the page before, such as the second half of a double click or a key that is held, would answer
-// a task unread. So what can answer is ignored until a task has been seen for a moment.
+// a task unread. So what can answer is ignored until a task has been seen for a moment. Radio buttons and checkboxes are
+// taken at once unless they submit: they can be corrected, and a lost choice is found only at the end of a long page.
 
 import { stored } from "./page.js";
 
@@ -28,7 +29,7 @@ export function close() {
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(open, SEEN_FOR_MS)));
 }
 
-/** Listen on this page. `ignored()` is called when it has ignored a press, once for each task. */
+/** Listen on this page. `ignored(control)` is called when it has ignored a press on it, once for each task. */
 export function begin(ignored) {
   tell = ignored;
   addEventListener("keydown", key, { capture: true });
@@ -52,16 +53,23 @@ function key(event) {
 
 // What is pressed too early does nothing when it is let go either.
 function point(event) {
-  const control = event.target.closest?.(CONTROLS);
+  const pressed = event.target.closest?.(CONTROLS);
+  const control = isChoice(pressed) && event.detail < 2 ? null : pressed;
   if (event.type === "pointerdown") press = control && closed ? "early" : "good";
   if (control && (closed || press === "early")) ignore(event);
   if (event.type === "click") press = null;
 }
 
+/** Return whether a press on a control only chooses, and submits nothing. */
+function isChoice(control) {
+  const field = control?.closest("label")?.control ?? control;
+  return Boolean(field?.matches("input[type=radio], input[type=checkbox]")) && !field.closest("[data-at-once]");
+}
+
 function ignore(event) {
   event.preventDefault();
   event.stopImmediatePropagation();
-  if (!said) tell();
+  if (!said) tell(event.target.closest?.("button, input, select, textarea, label, a, summary") ?? null);
   said = true;
 }
 

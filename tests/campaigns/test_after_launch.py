@@ -217,7 +217,7 @@ async def test_the_page_asks_for_what_is_open_alone_and_offers_a_copy(engine, re
     campaign = await create_running_campaign(engine, instructions="Reed it.")
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(f"{address}/settings/question")).text
-    assert f'action="{address}/copy"' in page
+    assert f'href="{address}/copy/confirm"' in page
     stored = form_values.form_values_of_settings(lifecycle.unchecked_settings_with_deliverable_emails(campaign)).items()
     sent = {name: entered for name, entered in stored if name in SETTINGS_EDITABLE_AFTER_LAUNCH and entered}
     for step, edits in (("question", {"instructions": "Read it."}), ("visit", {"pay": "$1"})):

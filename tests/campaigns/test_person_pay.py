@@ -64,7 +64,9 @@ async def test_each_way_of_paying_has_its_own_fields_on_the_page(engine, researc
         ("pay_per_hit", "link people programs mturk"),
         ("minutes_per_hit", "link people programs mturk"),
     ):
-        (shown_for,) = re.findall(rf'<div class="field field-\w+" data-people-from="([^"]*)">\s*<label for="{name}"', page)
+        (shown_for,) = re.findall(
+            rf'<div class="field field-\w+" data-people-from="([^"]*)">\s*<label for="{name}"', page
+        )
         assert sorted(shown_for.split()) == sorted(ways.split()), name
 
 

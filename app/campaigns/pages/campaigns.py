@@ -19,6 +19,7 @@ from app.annotation.platforms.registry import (
     platform_of_completion_code_or_none,
     platforms_of_campaign,
     platforms_offered_for_experiments,
+    recruiting_platform,
 )
 from app.annotation.platforms.settings import (
     crowd_setting_by_name_with_slug_of_campaign,
@@ -95,11 +96,15 @@ async def show_share_page(request: Request, connection: Transaction, access: Cur
     link_parts = experiment_arms.annotator_link_base_and_key_of_campaign(server_url, campaign, arm)
     crowd_settings = crowd_setting_by_name_with_slug_of_campaign(campaign)
     platforms = platforms_offered_for_experiments() if arm else platforms_of_campaign(crowd_settings)
+    people_from = recruiting_platform(crowd_settings)
+    if arm and people_from not in platforms:
+        people_from = platforms[0]
     context = {
         "campaign": campaign,
         "totals": CampaignTotals.from_campaign(campaign),
         "experiment": arm,
         "platforms": platforms,
+        "recruiting_platform": people_from,
         "code_platform": platform_of_completion_code_or_none(crowd_settings),
         "links": annotator_url_by_platform(*link_parts, platforms),
         "code": qr_code_svg(open_link_url_of_campaign(*link_parts)),
@@ -129,7 +134,7 @@ async def show_action_confirmation_page(
     request: Request, connection: Transaction, slug: str, action: str
 ) -> HTMLResponse:
     """Ask before an action that cannot be undone."""
-    if action not in ("launch", "finish", "delete", "revert"):
+    if action not in ("launch", "finish", "delete", "revert", "copy"):
         raise NotFound("There is no such page.")
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     if action == "delete":
@@ -140,7 +145,7 @@ async def show_action_confirmation_page(
     if action == "revert":
         facts = {"error": await empty_campaigns.load_cannot_revert_error_or_none(connection, campaign)}
         return render_confirmation_page(request, campaign, action, facts)
-    if action == "finish":
+    if action in ("finish", "copy"):
         return render_confirmation_page(request, campaign, action)
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     priors = await load_sentence_on_own_priors_or_none(connection, campaign.id)
@@ -169,6 +174,7 @@ def render_confirmation_page(
     context |= {
         "platforms": platforms_of_campaign(crowd_settings),
         "code_platform": platform_of_completion_code_or_none(crowd_settings),
+        "recruiting_platform": recruiting_platform(crowd_settings),
         "open_link_platform": platform_recruiting_beside_open_link_or_none(campaign),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
         "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,

@@ -11,12 +11,12 @@ const answerColumns = answerKinds.flatMap(({ criterion }) =>
   [`expected ${criterion}`.trim(), `tolerance ${criterion}`.trim()]);
 const PROPOSED_TOLERANCES = Object.fromEntries(answerKinds.map(({ criterion, proposed_tolerance: proposed }) =>
   [`tolerance ${criterion}`.trim(), proposed]));
-const SET = { column: "set", label: "Task (optional)", placeholder: "same name: shown together" };
-const ID = { column: "id", label: "Id (optional)", placeholder: "the next free number" };
+const SET = { column: "set", label: "Practice task (optional)", placeholder: "such as: first", hint: "Items with the same name here are shown in one task." };
+const ID = { column: "id", label: "Id (optional)", placeholder: "the next free number", hint: "Name of the item in exports." };
 const EDITORS = {
-  training: { noun: "practice item", last: SET, beyond: "In the training, people continue only if their answers are within it." },
-  qualification: { noun: "practice item", last: SET, beyond: "In the qualification, only answers within it are right." },
-  "gold-pasted": { noun: "gold item", last: ID, beyond: "An annotator whose answer is not within it fails the item." },
+  training: { noun: "practice item", last: SET, explained: "Annotators read it with the expected answer, after they answered.", beyond: "In the training, people continue only if their answers are within it." },
+  qualification: { noun: "practice item", last: SET, explained: "Only for you: a qualification shows no explanations.", beyond: "In the qualification, only answers within it are right." },
+  "gold-pasted": { noun: "gold item", last: ID, explained: "Only for you: annotators do not read it.", beyond: "An annotator whose answer is not within it fails the item." },
 };
 
 for (const [name, editor] of Object.entries(EDITORS)) {
@@ -43,7 +43,13 @@ function formatItems(items, allColumns) {
   return formatTable(used, items.map((item) => used.map((column) => item[column] ?? "")));
 }
 
-function editExpectedAnswers(text, { noun, last, beyond }) {
+/** Return a labelled field with a hint below it. */
+function withHint(labelledField, hint) {
+  labelledField.append(element("span", { className: "aside", textContent: hint }));
+  return labelledField;
+}
+
+function editExpectedAnswers(text, { noun, last, beyond, explained }) {
   const columns = ["text", ...answerColumns, "explanation", last.column];
   const { id: fieldId } = text;
   const title = text.labels[0].textContent.trim();
@@ -138,8 +144,8 @@ function editExpectedAnswers(text, { noun, last, beyond }) {
       labelled("Text", cellControl("textarea", "text", item, { rows: 2, required: true })),
       ...answerKinds.map((kind, number) => drawAnswer(kind, item, `${fieldId}-${index}-${number}`)),
       element("div", { className: "question-facts" },
-        labelled("Explanation", cellControl("input", "explanation", item, { maxLength: 2000 })),
-        labelled(last.label, cellControl("input", last.column, item, { placeholder: last.placeholder }))),
+        withHint(labelled("Explanation", cellControl("input", "explanation", item, { maxLength: 2000 })), explained),
+        withHint(labelled(last.label, cellControl("input", last.column, item, { placeholder: last.placeholder })), last.hint)),
       element("p", { className: "question-acts" },
         signButton("↑", `Move ${place} up`, () => move(index, -1), { disabled: index === 0 }),
         signButton("↓", `Move ${place} down`, () => move(index, 1), { disabled: index === items.length - 1 }),

@@ -10,6 +10,9 @@ const SCREENED_CHOICE = /^screen out:\s*/;
 const SEPARATOR = "|";
 const MAX_QUESTIONS = 20;
 const MIN_CHOICES = 2;
+const MAX_NAME_WORDS = 4;
+const GIVEN_NAME = /^question_\d+$/;                                           // of a question whose text is not written yet
+const FILLER_WORDS = new Set("a an and are at do does did have how in is it of on or the to what which who you your".split(" "));
 
 const field = document.querySelector("textarea#questions");
 if (field) editQuestions(field);
@@ -50,6 +53,18 @@ function parseText(text) {
 
 function formatText(questions) {
   return questions.map(formatLine).join("\n");
+}
+
+/** Return a name for exports made of the first words of a question; empty if these have no letters of a name. */
+function nameFromText(text) {
+  const plain = text.normalize("NFKD").replace(/[\u0300-\u036f]/g, "").toLowerCase();
+  const words = plain.replace(/[^a-z0-9]+/g, " ").trim().split(" ").filter((word) => word && !FILLER_WORDS.has(word));
+  return words.slice(0, MAX_NAME_WORDS).join("_").replace(/^[^a-z]+/, "").slice(0, 36);
+}
+
+/** Return a name that no other question has: the stem itself if it is free, else with a number. */
+function uniqueName(questions, stem) {
+  return questions.some(({ name }) => name.toLowerCase() === stem.toLowerCase()) ? freeName(questions, stem) : stem;
 }
 
 /** Return a name that no question has yet. */
@@ -144,6 +159,16 @@ function editQuestions(text) {
     for (const input of inputs) input.required = !isEnough;
   }
 
+  /** Make the name of a question from its text until the researcher writes one. */
+  function nameAfterText(card) {
+    if (!("nameFollows" in card.dataset)) return;
+    const place = [...cards.children].indexOf(card);
+    const others = parseText(text.value).filter((_, index) => index !== place);
+    const name = card.querySelector(".question-name");
+    name.value = uniqueName(others, nameFromText(card.querySelector(".question-text").value) || freeName(others, "question"));
+    readCards();
+  }
+
   function readChoice(row) {
     return { text: row.querySelector(".question-choice").value, screened: row.querySelector(".choice-screened").checked };
   }
@@ -228,6 +253,9 @@ function editQuestions(text) {
         button("Duplicate", () => duplicate(index)), button("Delete", () => remove(index))),
       problem);
     card.querySelector(".question-text").setAttribute("aria-describedby", problem.id);
+    card.querySelector(".question-text").addEventListener("input", () => nameAfterText(card));
+    card.querySelector(".question-name").addEventListener("input", () => { delete card.dataset.nameFollows; });
+    if (GIVEN_NAME.test(question.name) && !question.text) card.dataset.nameFollows = "";
     requireChoices(card);
     showError(card, question);
     return card;
