@@ -182,6 +182,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
                 "judgments-per-item",
                 "check-remedy",
                 "close-open-link",
+                "write-consent",
                 "delete",
                 "items",
                 "items/preview",

@@ -18,6 +18,7 @@ from app.accounts import login, users
 from app.accounts.secrets import csrf_token_of_session
 from app.campaigns import form_values
 from app.database.alerts import store_alert_unless_known
+from app.privacy.consent_text import StudyFacts, draft_consent_text
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 
@@ -83,6 +84,7 @@ SETTINGS = form_values.new_campaign_form_values() | {
     "low_label": "rare",
     "high_label": "frequent",
 }
+CONSENT = {"consent": draft_consent_text(StudyFacts.from_study_form({}))}
 ITEMS = "id,verb,truth\n" + "".join(f"v{k},verb {k},{k}0\n" for k in range(8))
 ANSWERS = "hit,annotator,item,value\n" + "".join(f"h{{0}},Ann,v{k},{10 * k}\n" for k in range(5))
 FILE = {"name": "Nouns", "question": "How often?"}
@@ -157,6 +159,9 @@ CHANGES = [
     Change("POST", CAMPAIGN + "/links/{link}/withdraw", {}, {"link": "co-authors"}),
     page(CAMPAIGN + "/judgments-per-item", judgments_per_item="12"),
     page(CAMPAIGN + "/close-open-link"),
+    Change("POST", CAMPAIGN + "/settings/{step}", {"data": CONSENT}, {"step": "visit"}),
+    Change("POST", CAMPAIGN + "/settings/{step}", {"data": CONSENT | {"pay_per_hit": "0.5"}}, {"step": "visit"}),
+    page(CAMPAIGN + "/write-consent"),
     page(CAMPAIGN + "/tags", tags="pilot, German"),
     lead("launch"),
     lead("revert"),

@@ -5,6 +5,7 @@ import pytest
 from app.campaigns.lifecycle import campaign_of_unsaved_settings
 from app.campaigns.pay import HourlyPay
 from app.campaigns.settings import CampaignSettings
+from app.http.languages.catalogue import format_money
 from tests.annotation.hits.campaigns import create_running_campaign
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import create_draft, import_items
@@ -62,6 +63,42 @@ async def test_annotators_read_the_amount_or_the_researchers_own_words(engine, c
     page = (await client.get(f"/link/{other.link_key}")).text
     assert '<span dir="auto">1 credit</span>' in page
     assert "0.25" not in page
+
+
+@pytest.mark.parametrize(
+    ("settings", "effort"),
+    [
+        (
+            {"pay_per_hit": 0.125, "hits_per_annotator": 12, "recruiting_minutes": 10},
+            'about 10 minutes · <span dir="auto">$1.50 in all</span>',
+        ),
+        (
+            {"pay_per_hit": 1.5 / 11, "hits_per_annotator": 11, "minutes_per_hit": 10 / 11},
+            'about 10 minutes · <span dir="auto">$1.50 in all</span>',
+        ),
+        ({"pay_per_hit": 0.125, "minutes_per_hit": 2}, 'about 2 min a task · <span dir="auto">$0.125 per task</span>'),
+        ({"minutes_per_hit": 2 / 3}, "about 40 s a task"),
+        ({"minutes_per_hit": 0.02}, "about 5 s a task"),
+        ({"minutes_per_hit": 1, "hits_per_annotator": 1}, "about 1 minute"),
+        ({"minutes_per_hit": 4 / 3}, "about 1.3 min a task"),
+        (
+            {"pay_per_hit": 0.125, "hits_per_annotator": 12, "pay": "1 credit", "minutes_per_hit": 1},
+            'about 12 minutes · <span dir="auto">1 credit</span>',
+        ),
+    ],
+)
+async def test_annotators_read_totals_if_the_tasks_are_fixed_and_else_plain_parts(engine, client, settings, effort):
+    campaign = await create_running_campaign(engine, **settings)
+    assert f'<p class="effort">{effort}</p>' in (await client.get(f"/link/{campaign.link_key}")).text
+
+
+def test_an_exact_amount_has_as_many_decimals_as_it_has():
+    amounts = [0.125, 1.5, 1.5 / 11, 12 * 0.125, 11 * round(1.55 / 11, 8)]
+    assert [format_money(amount, "USD", "en", exact=True) for amount in amounts] == [
+        *("$0.125", "$1.50", "$0.1364", "$1.50", "$1.55")
+    ]
+    assert format_money(0.125, "EUR", "de", exact=True) == "0,125\xa0€"
+    assert format_money(50, "JPY", "en", exact=True) == "¥50"
 
 
 async def test_the_step_and_the_launch_say_what_an_hour_pays(engine, researcher):

@@ -65,3 +65,85 @@ async def test_after_the_launch_the_question_still_has_the_next_steps_of_each_wa
     assert "into your study on Prolific, and the completion code of the study into the field below." in page
     assert "Anyone with the link can take part. Share shows it." in page
     assert "Once you launch" not in page
+
+
+async def launched(engine, **settings):
+    campaign = await create_draft(engine, items_per_hit=5, repeat_items=False, **settings)
+    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(60)))
+    await apply_action(engine, campaign, "launch")
+    return campaign
+
+
+PAID = {"people_from": "prolific", "pay_per_hit": 0.125, "hits_per_annotator": 6, "recruiting_minutes": 10}
+
+
+@pytest.mark.parametrize(
+    ("settings", "first"),
+    [
+        ({}, "By link"),
+        ({"people_from": "people"}, "Personal links"),
+        ({"people_from": "prolific"}, "Prolific"),
+        ({"prolific_completion_code": "C0DE"}, "Prolific"),
+        ({"people_from": "mturk"}, "MTurk external question"),
+        ({"people_from": "platform", "panel_title": "SONA", "panel_query": "id=%SURVEY_CODE%"}, "SONA"),
+        ({"people_from": "platform"}, "Another platform"),
+        ({"people_from": "programs"}, "API"),
+    ],
+)
+async def test_share_shows_where_people_come_from_first_and_folds_the_other_ways(engine, researcher, settings, first):
+    page = (await researcher.get(f"/admin/campaigns/{(await launched(engine, **settings)).slug}/share")).text
+    ways, _, folded = page.partition('id="recruit"')[2].partition('<details class="other-ways">')
+    assert re.findall(r'<h2 id="by-[^>]*>([^<]*)</h2>', ways) == [first]
+    others = re.findall(r'<h2 id="by-[^>]*>([^<]*)</h2>', folded)
+    assert first not in others
+    assert len(others) >= 3
+
+
+async def test_a_closed_link_has_no_code_to_scan_and_is_not_offered(engine, researcher):
+    campaign = await launched(engine, **PAID, open_link=False, open_platforms=True)
+    address = f"/admin/campaigns/{campaign.slug}"
+    for page in (address, f"{address}/share"):
+        html = (await researcher.get(page)).text
+        assert '<svg class="segno' not in html
+        assert "Share this link" not in html
+    overview = words((await researcher.get(address)).text)
+    assert "Link for Prolific" in overview
+    assert f"/prolific/{campaign.link_key}?PROLIFIC_PID=" in (await researcher.get(address)).text
+    assert "scan the code" not in overview
+
+
+async def test_the_overview_of_an_open_link_still_offers_it(engine, researcher):
+    page = (await researcher.get(f"/admin/campaigns/{(await launched(engine)).slug}")).text
+    assert "Share this link" in page
+    assert "segno" in page
+
+
+@pytest.mark.parametrize(
+    ("settings", "step"),
+    [
+        ({"people_from": "people"}, "Create a personal link for each person"),
+        ({"people_from": "programs"}, "Your programs get tasks and send answers through the API"),
+        ({"people_from": "platform"}, "Describe the link of the platform"),
+        ({"open_link": False}, "The open link is closed."),
+    ],
+)
+async def test_the_overview_says_the_next_step_of_each_way(engine, researcher, settings, step):
+    page = (await researcher.get(f"/admin/campaigns/{(await launched(engine, **settings)).slug}")).text
+    assert step in words(page)
+    assert "Share this link" not in page
+
+
+async def test_pages_say_with_how_many_places_to_start_and_what_they_cost(engine, researcher):
+    campaign = await create_draft(engine, items_per_hit=5, repeat_items=False, **PAID)
+    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(60)))
+    launch = await page_of(researcher, campaign, "launch/confirm")
+    said = (
+        "Start with 6 places, and add more if judgments are missing when all places are taken. "
+        "This costs $4.50 to $6.75, plus Prolific’s fee."
+    )
+    assert said in launch
+    assert "Pay$4.50 to $6.75" in launch.replace("Pay ", "Pay")
+    assert "Start with" in await page_of(researcher, campaign, "plan")
+    other = await create_draft(engine, name="Nouns", **PAID | {"people_from": "link"})
+    await import_items(engine, other, VERBS)
+    assert "Start with" not in await page_of(researcher, other, "launch/confirm")

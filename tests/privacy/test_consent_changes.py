@@ -1,0 +1,144 @@
+"""A consent text that was written from the settings is out of date when one of them changes; no other text ever is."""
+
+import pytest
+
+from app.campaigns import settings_edits
+from app.privacy.consent_changes import load_consent_warnings, load_outdated_consent_sentence_or_empty
+from app.privacy.consent_text import StudyFacts, draft_consent_text
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from tests.campaigns.drafts import apply_action, create_draft, import_items
+from tests.quality.test_reach import words
+
+STUDY = {
+    "study_controller": "the University of York",
+    "study_contact": "study@example.org",
+    "study_purpose": "how people judge tone",
+    "people_from": "prolific",
+    "pay_per_hit": 0.125,
+    "hits_per_annotator": 12,
+    "recruiting_minutes": 10,
+    "identifiers_days": 30,
+    "free_text_days": 30,
+    "telemetry_days": 30,
+}
+
+
+async def change(engine, campaign, **values):
+    async with engine.begin() as connection:
+        await settings_edits.store_changed_settings_or_refuse(
+            connection, campaign.slug, lambda before: before.model_copy(update=values)
+        )
+
+
+async def load(engine, campaign):
+    async with engine.connect() as connection:
+        return await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+
+
+async def outdated(engine, campaign):
+    async with engine.connect() as connection:
+        stored = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+        return await load_outdated_consent_sentence_or_empty(connection, stored)
+
+
+@pytest.fixture
+async def campaign(engine):
+    """Return a draft whose consent text was written from its settings."""
+    draft = await create_draft(engine, **STUDY)
+    await change(engine, draft, consent=draft_consent_text(StudyFacts.from_campaign(draft)))
+    return draft
+
+
+async def test_the_text_says_the_time_and_the_pay_of_one_person(engine, campaign):
+    text = (await load(engine, campaign)).consent
+    assert "- **Time:** about 10 minutes.\n- **Pay:** $1.50 in all.\n" in text
+
+
+async def test_a_text_is_up_to_date_until_a_setting_that_it_used_changes(engine, campaign):
+    assert await outdated(engine, campaign) == ""
+    await change(engine, campaign, instructions="Read it.", judgments_per_item=5)
+    assert await outdated(engine, campaign) == ""
+    await change(engine, campaign, pay_per_hit=0.25)
+    assert await outdated(engine, campaign) == "The pay changed since this text was written from the settings."
+    await change(engine, campaign, recruiting_minutes=20, identifiers_days=60)
+    said = "The time, the pay and how long data are kept changed since this text was written from the settings."
+    assert await outdated(engine, campaign) == said
+
+
+async def test_a_change_that_is_taken_back_leaves_the_text_up_to_date(engine, campaign):
+    await change(engine, campaign, pay_per_hit=0.25)
+    await change(engine, campaign, pay_per_hit=0.125)
+    assert await outdated(engine, campaign) == ""
+
+
+@pytest.mark.parametrize("text", ["We pay $1.50.", "{written}\n\nThank you!", "{edited}"])
+async def test_a_text_by_hand_or_edited_is_never_out_of_date(engine, campaign, text):
+    written = (await load(engine, campaign)).consent
+    edited = written.replace("about 10 minutes", "about 10 to 12 minutes")
+    await change(engine, campaign, consent=text.format(written=written, edited=edited))
+    await change(engine, campaign, pay_per_hit=0.25, recruiting_minutes=20)
+    assert await outdated(engine, campaign) == ""
+
+
+async def test_an_outdated_text_has_one_warning_and_not_each_contradiction(engine, campaign):
+    await change(engine, campaign, pay_per_hit=0.25, identifiers_days=60)
+    async with engine.connect() as connection:
+        warnings = await load_consent_warnings(connection, await load(engine, campaign))
+    assert warnings == ["The pay and how long data are kept changed since this text was written from the settings."]
+
+
+async def test_one_press_on_the_step_saves_and_writes_the_text_again(engine, researcher, campaign):
+    await change(engine, campaign, pay_per_hit=0.25)
+    address = f"/admin/campaigns/{campaign.slug}/settings/visit"
+    page = (await researcher.get(address)).text
+    assert "The pay changed since this text was written from the settings. Save and write it again" in words(page)
+    consent = (await load(engine, campaign)).consent
+    form = {"person_reward": "4.50", "person_tasks": "12", "recruiting_minutes": "10", "people_from": "prolific"}
+    reply = await researcher.post(address, data=form | {"consent": consent, "go": "write-consent"})
+    assert reply.headers["location"].endswith("?done=consent-written")
+    assert "- **Pay:** $4.50 in all." in (await load(engine, campaign)).consent
+    assert await outdated(engine, campaign) == ""
+
+
+async def test_the_launch_page_says_so_and_writes_the_text_again(engine, researcher, campaign):
+    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(20)))
+    await change(engine, campaign, pay_per_hit=0.25)
+    address = f"/admin/campaigns/{campaign.slug}"
+    said = "The pay changed since the consent text was written from the settings."
+    assert said in words((await researcher.get(f"{address}/launch/confirm")).text)
+    assert (await researcher.post(f"{address}/write-consent")).status_code == 303
+    assert said not in words((await researcher.get(f"{address}/launch/confirm")).text)
+    assert "- **Pay:** $3.00 in all." in (await load(engine, campaign)).consent
+
+
+async def test_a_press_writes_nothing_over_a_text_by_hand(engine, researcher, campaign):
+    await change(engine, campaign, consent="Agree?")
+    await researcher.post(f"/admin/campaigns/{campaign.slug}/write-consent")
+    assert (await load(engine, campaign)).consent == "Agree?"
+
+
+async def test_a_launched_campaign_can_write_it_again_too(engine, researcher, campaign):
+    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(20)))
+    await apply_action(engine, campaign, "launch")
+    await change(engine, campaign, pay_per_hit=0.25)
+    address = f"/admin/campaigns/{campaign.slug}/settings/visit"
+    assert "Save and write it again" in words((await researcher.get(address)).text)
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"minutes_per_hit": 2 / 3}, "about 40 seconds a task."),
+        ({"minutes_per_hit": 1.5}, "about 1.5 minutes a task."),
+        ({"minutes_per_hit": 1}, "about 1 minute a task."),
+        ({"minutes_per_hit": 1.5, "hits_per_annotator": 4}, "about 6 minutes."),
+        ({"minutes_per_hit": 1.5, "hits_per_annotator": 4, "people_from": "mturk"}, "about 1.5 minutes a task."),
+        ({"pay_per_hit": 0.125}, "**Pay:** $0.125 a task."),
+        ({"pay_per_hit": 1.5 / 11, "hits_per_annotator": 11}, "**Pay:** $1.50 in all."),
+        ({"pay_per_hit": 0.125, "hits_per_annotator": 12, "pay": "1 credit"}, "**Pay:** 1 credit."),
+        ({}, "about [number] minutes."),
+    ],
+)
+async def test_time_and_pay_are_those_of_a_person_if_the_tasks_are_fixed(engine, settings, line):
+    draft = await create_draft(engine, **settings)
+    assert line in draft_consent_text(StudyFacts.from_campaign(draft))
