@@ -206,7 +206,9 @@ def add_fields_of_person_pay(
         title="Reward of one person",
         description="What the platform pays each person who finishes. The pay of a task follows from it.",
     )
-    limit = replace(tasks, name=PERSON_TASKS_FIELD, hints=())
+    limit = replace(
+        tasks, name=PERSON_TASKS_FIELD, description="How many tasks one person does for the reward.", hints=()
+    )
     fields = [replace(one, value=values.get(one.name, ""), error=errors.get(one.name)) for one in (reward, limit)]
     reward, limit = (replace(one, people_from=per_person) for one in fields)
     return {

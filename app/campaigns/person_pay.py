@@ -32,7 +32,7 @@ def person_pay_form_values(settings: CampaignSettings) -> dict[str, str]:
     """Return the values of the form's own fields about one person: the reward and the tasks."""
     pay, tasks = settings.pay_per_hit, settings.hits_per_annotator
     return {
-        PERSON_REWARD_FIELD: number_text(pay * tasks, REWARD_DECIMALS) if pay and tasks else "",
+        PERSON_REWARD_FIELD: reward_text(pay * tasks) if pay and tasks else "",
         PERSON_TASKS_FIELD: str(tasks or ""),
     }
 
@@ -67,7 +67,13 @@ def names_of_changed_fields(settings: CampaignSettings, entered: Mapping[str, st
     """Return the fields about pay and time whose values were entered and are not those of the stored settings."""
     stored = {name: number_text(getattr(settings, name)) for name in (*PERSON_FIELD_BY_SETTING, PERSON_MINUTES_SETTING)}
     stored |= person_pay_form_values(settings)
-    return {name for name, value in stored.items() if name in entered and entered[name].strip() != value}
+    return {name for name, value in stored.items() if name in entered and not is_same_entry(entered[name], value)}
+
+
+def is_same_entry(entered: str, stored: str) -> bool:
+    """Return whether two entries are the same text or the same number, such as 1.5 and 1.50."""
+    numbers = number_or_none(entered), number_or_none(stored)
+    return entered.strip() == stored or (numbers[0] is not None and numbers[0] == numbers[1])
 
 
 def quotients_for_tasks(settings: CampaignSettings, tasks_text: str, values: Mapping[str, str]) -> dict[str, str]:
@@ -101,6 +107,12 @@ def field_of_person_or_same(field_name: str, form_values: Mapping[str, str]) -> 
     """Return the field that shows an error of a setting: that of a person, if the page shows those."""
     is_shown = pays_per_person(form_values.get("people_from", ""))
     return PERSON_FIELD_BY_SETTING.get(field_name, field_name) if is_shown else field_name
+
+
+def reward_text(reward: float) -> str:
+    """Return an amount as people type it: 2, 1.50, 0.125."""
+    text = number_text(reward, REWARD_DECIMALS)
+    return f"{text}0" if text[-2:-1] == "." else text
 
 
 def number_or_none(text: str) -> float | None:

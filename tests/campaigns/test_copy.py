@@ -10,6 +10,7 @@ from tests.annotation.hits.campaigns import (
     create_annotator,
     create_running_campaign,
     fetch_rows,
+    fetch_value,
     submit_scores,
     try_to_lease_hit,
 )
@@ -55,3 +56,14 @@ async def test_it_is_copied_from_its_page(engine, researcher):
     campaign = await create_running_campaign(engine, items=4)
     page = await researcher.post(f"/admin/campaigns/{campaign.slug}/copy", follow_redirects=True)
     assert "none of its answers" in page.text
+
+
+async def test_the_button_asks_before_it_copies(engine, researcher):
+    campaign = await create_running_campaign(engine, items=4)
+    address = f"/admin/campaigns/{campaign.slug}"
+    page = (await researcher.get(address)).text
+    assert f'<a class="button quiet" href="{address}/copy/confirm">Copy campaign …</a>' in page
+    asked = (await researcher.get(f"{address}/copy/confirm")).text
+    assert "Copy this campaign?" in asked
+    assert f'method="post" action="{address}/copy"' in asked
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 1

@@ -40,7 +40,7 @@ async def test_the_pay_and_minutes_of_a_task_follow_from_those_of_a_person(engin
     assert (stored.pay_per_hit, stored.hits_per_annotator, stored.recruiting_minutes) == (0.125, 12, 10)
     assert stored.minutes_per_hit == pytest.approx(10 / 12)
     page = (await researcher.get(step_address(campaign))).text
-    assert [field_value(page, name) for name in PERSON] == ["1.5", "12", "10"]
+    assert [field_value(page, name) for name in PERSON] == ["1.50", "12", "10"]
     assert "$0.125 a task" in page
 
 

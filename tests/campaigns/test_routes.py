@@ -8,6 +8,7 @@ from sqlalchemy import text
 
 from app.campaigns import form, form_sections, form_values
 from app.campaigns.needs import NEEDS
+from app.campaigns.person_pay import PERSON_FIELDS
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.main import create_app
 from app.selection.registry import SELECTION_RULES
@@ -246,7 +247,7 @@ async def test_settings_of_a_launched_campaign_that_change_meaning_can_be_read_a
         assert "Settings with a lock can no longer be changed" in page
         asked |= set(re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', page.partition("</nav>")[2]))
     asked |= {"alert_emails", "alert_webhook", "alert_quiet_minutes", "tags"}
-    assert asked == {"csrf", "step", "version", *SETTINGS_EDITABLE_AFTER_LAUNCH}
+    assert asked == {"csrf", "step", "version", *SETTINGS_EDITABLE_AFTER_LAUNCH, *PERSON_FIELDS}
     refused = await researcher.post(f"{address}/settings/question", data={"question": "How rarely?", "in_short": "Go!"})
     assert refused.status_code == 409
     assert "not_a_draft" in refused.text

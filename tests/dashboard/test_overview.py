@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from app.campaigns import settings_edits
+from app.dashboard.timeline import rule_line_in_words
 from app.database import tables
 from app.database.alerts import store_alert_unless_known
 from tests.accounts.reaching import log_in_with_role
@@ -17,6 +18,7 @@ from tests.annotation.hits.campaigns import (
     submit_scores,
     try_to_lease_hit,
 )
+from tests.campaigns.drafts import apply_action, create_draft, import_items
 
 pytestmark = pytest.mark.usefixtures("app")
 
@@ -151,6 +153,34 @@ async def test_the_timeline_tells_edits_decisions_and_the_goal_newest_first(engi
     assert "The goal is reached: we know the best 3 items." in said
     assert said.index("excluded A1") < said.index("changed settings") < said.index("launched the campaign")
     assert f'href="/admin/campaigns/{campaign.slug}/log"' in timeline
+
+
+async def test_the_timeline_has_titles_in_place_of_raw_names_and_numbers_of_imported_items(engine, researcher):
+    campaign = await create_draft(engine)
+    await import_items(engine, campaign, "id,text\n1,one\n2,two\n")
+    await apply_action(engine, campaign, "launch")
+    rules = ["gold.careful_percent: 5", "too_fast: hold", "gone.rule: 1"]
+    async with engine.begin() as connection:
+        await settings_edits.store_changed_settings_or_refuse(
+            connection,
+            campaign.slug,
+            lambda before: before.model_copy(update={"quality_rules": rules, "people_from": "prolific"}),
+        )
+    page = await page_of(researcher, campaign)
+    timeline = " ".join(re.sub("<[^>]*>", " ", page.partition('id="timeline"')[2].partition("</section>")[0]).split())
+    assert "imported 2 items" in timeline
+    assert "A link that I share → Prolific" in timeline
+    assert "gold.careful_percent" not in timeline
+    assert "Fails gold items, A careful person may f…" in timeline
+
+
+def test_a_custom_rule_in_words_names_the_rule_and_its_threshold():
+    lines = ["gold.careful_percent: 5", "too_fast: hold", "gone.rule: 1"]
+    assert [rule_line_in_words(line) for line in lines] == [
+        "Fails gold items, A careful person may fail (%): 5",
+        "Answers too fast: hold",
+        "gone.rule: 1",
+    ]
 
 
 async def test_an_address_with_impossible_columns_is_refused(researcher, campaign, subtests):

@@ -58,7 +58,9 @@ function formatText(questions) {
 /** Return a name for exports made of the first words of a question; empty if these have no letters of a name. */
 function nameFromText(text) {
   const plain = text.normalize("NFKD").replace(/[\u0300-\u036f]/g, "").toLowerCase();
-  const words = plain.replace(/[^a-z0-9]+/g, " ").trim().split(" ").filter((word) => word && !FILLER_WORDS.has(word));
+  const all = plain.replace(/[^a-z0-9]+/g, " ").trim().split(" ").filter(Boolean);
+  const telling = all.filter((word) => !FILLER_WORDS.has(word));
+  const words = telling.length > 1 ? telling : all;
   return words.slice(0, MAX_NAME_WORDS).join("_").replace(/^[^a-z]+/, "").slice(0, 36);
 }
 

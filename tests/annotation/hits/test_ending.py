@@ -101,6 +101,45 @@ async def test_the_work_says_in_short_what_it_is_and_how_far_it_is(client, engin
     assert "1 of 4 tasks done · about 5 min left · <b>$0.35 earned</b>" in page
 
 
+async def test_where_a_platform_pays_each_person_no_part_of_the_reward_is_earned(client, engine):
+    campaign = await create_running_campaign(
+        engine, hits_per_annotator=2, minutes_per_hit=1.5, pay_per_hit=0.125, **WAYS
+    )
+    address = f"/prolific/{campaign.link_key}?{PROLIFIC}"
+    page = (await client.post(address, data=form_fields((await client.get(address)).text))).text
+    assert "1 of 2 tasks done · about 2 min left" in page
+    assert "earned" not in page
+    end = (await client.post(address, data=form_fields(page))).text
+    assert "You have earned $0.25." in end
+
+
+@pytest.mark.parametrize("way", ["link", "prolific"])
+async def test_pay_in_own_words_stands_for_all_amounts(client, engine, way):
+    campaign = await create_running_campaign(engine, hits_per_annotator=2, pay_per_hit=0.125, pay="1 credit")
+    address = await by_link(client, campaign) if way == "link" else f"/prolific/{campaign.link_key}?{PROLIFIC}"
+    page = (await client.get(address)).text
+    assert '<span dir="auto">1 credit</span>' in page
+    for _ in range(2):
+        page = (await client.post(address, data=form_fields(page))).text
+        assert "$" not in page
+        assert "earned" not in page
+
+
+async def test_what_is_earned_has_all_its_decimals(client, engine):
+    campaign = await create_running_campaign(engine, pay_per_hit=0.125)
+    address = await by_link(client, campaign)
+    page = (await client.post(address, data=form_fields((await client.get(address)).text))).text
+    assert "<b>$0.125 earned</b>" in page
+
+
+async def test_the_code_of_the_platform_is_named_for_it_and_comes_before_the_code_to_keep(client, engine):
+    campaign = await create_running_campaign(engine, hits_per_annotator=1, **WAYS)
+    address = f"/prolific/{campaign.link_key}?{PROLIFIC}"
+    end = (await client.post(address, data=form_fields((await client.get(address)).text))).text
+    named = 'Completion code for Prolific, in case you are asked for it: <code class="code" dir="ltr">D0NE</code>'
+    assert end.index(named) < end.index("Return to Prolific") < end.index("Keep this code.")
+
+
 def test_a_way_back_is_a_code_or_a_safe_address(subtests):
     for way in ("two words", "http://plain.example", "https://a b", "javascript:alert(1)", "x" * 65):
         with subtests.test(way=way), pytest.raises(ValueError, match="a code of letters"):

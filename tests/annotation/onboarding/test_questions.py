@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import pytest
 from hypothesis import given
@@ -252,3 +253,15 @@ async def test_the_answers_are_in_the_export_of_responses_which_can_be_imported(
         ("A1", "German", "'=nurse"), ("A2", "English", ""),
     }  # fmt: skip
     assert is_export_refusing_unread_columns(1, list(rows[0]))
+
+
+async def test_the_range_of_a_number_is_said_before_it_is_entered_and_no_browser_refuses_it_in_its_words(
+    client, engine
+):
+    campaign = await create_running_campaign(engine, questions=["age: How old are you? | number from 18 to 99"])
+    page, _ = await open_campaign_link(client, campaign)
+    assert "A number from 18 to 99." in page
+    (field,) = re.findall(r"<input type=\"number\"[^>]*>", page)
+    assert 'aria-describedby="question-age-range"' in field
+    assert "min=" not in field
+    assert "max=" not in field
