@@ -17,8 +17,8 @@ from app.errors import Conflict, join_names
 from app.payments.money import money_text
 
 SETTING_TITLES = {
-    "pay_per_hit": "pay per task",
-    "minutes_per_hit": "minutes per task",
+    "pay_per_hit": "reward of one person",
+    "minutes_per_hit": "minutes of one person",
     "hits_per_annotator": "tasks per annotator",
 }
 
@@ -54,10 +54,11 @@ class StudyPlan:
     @classmethod
     def from_campaign(cls, campaign: CampaignWithProgress) -> Self:
         """Return the study of a campaign. Raises `Conflict` (`study_settings_missing`)."""
-        pay, minutes = campaign.pay_per_hit, campaign.minutes_per_hit
+        pay, minutes = campaign.pay_per_hit, campaign.minutes_per_hit or campaign.recruiting_minutes
         tasks_per_person = most_tasks_of_one_person_or_none(campaign)
         if not pay or not minutes or not tasks_per_person:
-            missing = [title for name, title in SETTING_TITLES.items() if not getattr(campaign, name)]
+            values = {name: getattr(campaign, name) for name in SETTING_TITLES} | {"minutes_per_hit": minutes}
+            missing = [title for name, title in SETTING_TITLES.items() if not values[name]]
             raise Conflict(
                 f"A study needs these settings first: {join_names(missing)}. Nothing was changed.",
                 code="study_settings_missing",
@@ -93,8 +94,8 @@ def iterate_study_warnings(plan: StudyPlan, base_url: str, recommended: HourlyRe
     if recommended and plan.hourly_pay < recommended.minimum:
         yield (
             f"The pay is {hourly} per hour, below the platform’s minimum of "
-            f"{money_text(recommended.minimum, plan.currency)}. Raise the pay per task, or correct the minutes per "
-            "task if a task takes less time."
+            f"{money_text(recommended.minimum, plan.currency)}. Raise the reward of one person, or correct "
+            "the minutes of one person if the tasks take less time."
         )
     elif recommended and plan.hourly_pay < recommended.recommended:
         wanted = money_text(recommended.recommended, plan.currency)

@@ -106,7 +106,7 @@ async def test_a_study_needs_pay_time_and_a_limit_of_tasks(engine, prolific):
     study = await create_study(engine, prolific, entered="", people=0, pay_per_hit=0.5)
     with pytest.raises(Conflict) as refused:
         await draft(study)
-    assert refused.value.details["settings"] == ["minutes per task", "tasks per annotator"]
+    assert refused.value.details["settings"] == ["minutes of one person", "tasks per annotator"]
 
 
 async def test_a_study_is_published_with_its_total_alone(engine, prolific, study):

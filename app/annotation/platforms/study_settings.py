@@ -54,7 +54,7 @@ class StudySettings(InputModel):
     )  # fmt: skip
     recruiting_minutes: Annotated[int, Field(ge=1, le=600)] | None = Field(
         default=Campaign.recruiting_minutes, title="Minutes of one person", json_schema_extra=EDITABLE,
-        description="Time of all tasks, with consent, questions and training. Shown to annotators.",
+        description="Time of all tasks, with consent, questions and training. Empty: that of the tasks alone.",
     )  # fmt: skip
     recruiting_devices: StudyDevices = Field(
         default="any", title="Devices", json_schema_extra=EDITABLE,
