@@ -16,7 +16,7 @@ from app.errors import pluralize
 from app.quality.registry import QUALITY_RULES
 
 MAX_TIMELINE_ENTRIES = 10  # the log has all
-MAX_SETTING_CHARACTERS = 40
+MAX_SETTING_CHARACTERS, MAX_RULES_CHARACTERS = 40, 160
 TIMELINE_KINDS = ("campaign", "settings", "items", "answers")
 ANNOTATOR_ACTIONS = ("answers.exclude", "answers.include", "answers.hold", "answers.release")
 SETTINGS_ACTION, IMPORT_ACTION = "settings.changed", "items.imported"
@@ -59,8 +59,8 @@ def titles_and_values_of_changed_settings(line: Row[Any]) -> list[tuple[str, str
     return [
         (
             title_of_setting(name),
-            short_setting_text_or_none_if_unset(before),
-            short_setting_text_or_none_if_unset(after),
+            short_setting_text_or_none_if_unset(before, max_characters_of_setting(name)),
+            short_setting_text_or_none_if_unset(after, max_characters_of_setting(name)),
         )
         for name, (_, before, after) in changes
     ]
@@ -104,12 +104,17 @@ def title_of_setting(name: str) -> str:
     return (setting and setting.title) or name.replace("_", " ")
 
 
-def short_setting_text_or_none_if_unset(value: str | None) -> str | None:
+def max_characters_of_setting(name: str) -> int:
+    """Return how long the text of a setting may be: rules end with their values, which must not be cut off."""
+    return MAX_RULES_CHARACTERS if name == "quality_rules" else MAX_SETTING_CHARACTERS
+
+
+def short_setting_text_or_none_if_unset(value: str | None, max_characters: int) -> str | None:
     """Return a value on one line without the decimals of whole numbers, cut after some characters."""
     if value is None:
         return None
     line = " ".join(value.removesuffix(".0").split())
-    return line if len(line) <= MAX_SETTING_CHARACTERS else f"{line[: MAX_SETTING_CHARACTERS - 1]}…"
+    return line if len(line) <= max_characters else f"{line[: max_characters - 1]}…"
 
 
 async def load_newest_timeline_entries(connection: AsyncConnection, campaign_id: int) -> list[TimelineEntry]:

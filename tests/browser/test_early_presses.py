@@ -192,3 +192,38 @@ async def test_a_double_click_on_change_my_last_answers_changes_nothing(task: An
     await expect(page.get_by_text("These are the answers that you gave last")).to_be_visible()
     await expect(page.get_by_role("radio", name="B", exact=True)).to_be_checked()
     assert len(await campaign.responses()) == 1
+
+
+async def test_a_radio_button_is_taken_at_once_and_only_the_button_that_submits_is_not(task: Any, visit: Any) -> None:
+    campaign = await task(judgments_per_item=9, design="ordinal", **DESIGNS["ordinal"])
+    page = (await visit(hasty=False)).page
+    await open_hit(page, campaign.prolific())
+    for key in (*KEYS["ordinal"], "Control+Enter"):
+        await page.keyboard.press(key)
+    await sets_done(page, 1)
+    for row in range(2):
+        box = await page.locator(".row").nth(row).locator("input[type=radio]").last.bounding_box()
+        assert box
+        await page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    await expect(page.get_by_role("radio", checked=True)).to_have_count(2)
+    await page.locator(SUBMIT).dispatch_event("click")
+    await expect(page.locator(".finish .message")).to_have_text(IGNORED)
+    assert len(await campaign.responses()) == 1
+    await after_the_moment(page)
+    await page.locator(SUBMIT).click()
+    await sets_done(page, 2)
+
+
+async def test_an_ignored_press_is_told_of_beside_what_was_pressed(task: Any, visit: Any) -> None:
+    campaign = await task(welcome=True, consent="We keep your answers.", questions=["job?: What do you do?"])
+    page = (await visit(hasty=False)).page
+    await page.goto(campaign.prolific())
+    await page.get_by_role("button", name="I agree and start").click()
+    go_on = page.get_by_role("button", name="Continue")
+    await go_on.dispatch_event("click")
+    note = page.get_by_text(IGNORED).first
+    await expect(note).to_be_visible()
+    below, button = await note.bounding_box(), await go_on.bounding_box()
+    assert below
+    assert button
+    assert 0 <= below["y"] - (button["y"] + button["height"]) < 60

@@ -274,3 +274,24 @@ async def test_without_scripts_questions_are_a_text(task: Any, plain: Any, cooki
     page = await plain(f"/admin/campaigns/{draft.row.slug}/settings/visit", cookie)
     (text,) = page.all("textarea", name="questions")
     assert text.text == " ".join(STUDY_QUESTIONS.split())
+
+
+async def test_a_question_gets_a_name_of_its_own_from_its_text_until_one_is_written(
+    task: Any, open_visit_step: Any
+) -> None:
+    page = await open_visit_step(await task(launched=False))
+    cards, add = page.locator(".question-cards > li"), page.get_by_role("button", name="Add a question")
+    for place, (question, name) in enumerate(
+        (
+            ("What is your native language?", "native_language"),
+            ("What is your native language?", "native_language_1"),
+            ("How old are you?", "how_old_are_you"),
+            ("何歳ですか", "question_1"),
+        )
+    ):
+        await add.press("Enter")
+        await cards.nth(place).get_by_label("Question", exact=True).fill(question)
+        await expect(cards.nth(place).get_by_label("Name in exports")).to_have_value(name)
+    await cards.nth(2).get_by_label("Name in exports").fill("age")
+    await cards.nth(2).get_by_label("Question", exact=True).fill("How many years old are you?")
+    await expect(cards.nth(2).get_by_label("Name in exports")).to_have_value("age")

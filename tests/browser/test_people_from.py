@@ -56,3 +56,34 @@ async def test_without_scripts_the_choice_shows_its_settings_too(task: Any, open
     await expect(page.get_by_label("Platform name")).to_be_hidden()
     await page.get_by_label("Where do people come from?").select_option("Another platform, such as SONA")
     await expect(page.get_by_label("Platform name")).to_be_visible()
+
+
+@pytest.mark.parametrize("has_scripts", [True, False])
+async def test_pay_is_asked_for_a_person_or_for_a_task_and_a_change_of_mind_loses_nothing(
+    task: Any, open_page: Any, has_scripts: bool
+) -> None:
+    campaign = await task(launched=False)
+    page = await open_page(campaign, "settings/visit", java_script_enabled=has_scripts)
+    way = page.get_by_label("Where do people come from?")
+    reward, tasks, minutes = (
+        page.get_by_label(title, exact=True)
+        for title in ("Reward of one person", "Tasks per annotator", "Minutes of one person")
+    )
+    of_task = page.get_by_label("Pay per task", exact=True)
+    await expect(reward).to_be_hidden()
+    await way.select_option("Prolific")
+    await expect(of_task).to_be_hidden()
+    for field, value in ((reward, "1.50"), (tasks, "12"), (minutes, "10")):
+        await field.fill(value)
+    if has_scripts:
+        await expect(page.locator(".pay-rate")).to_contain_text("That is $0.125 a task and $9.00 an hour.")
+    await way.select_option("A link that I share")
+    await expect(of_task).to_be_visible()
+    await way.select_option("Prolific")
+    await expect(reward).to_have_value("1.50")
+    await page.get_by_role("button", name="Save settings").last.press("Enter")
+    await page.wait_for_url("**?done=saved")
+    await expect(reward).to_have_value("1.50")
+    await expect(page.locator(".pay-rate")).to_contain_text("That is $0.125 a task and $9.00 an hour.")
+    await way.select_option("A link that I share")
+    await expect(of_task).to_have_value("0.125")

@@ -171,7 +171,9 @@ async def test_the_timeline_has_titles_in_place_of_raw_names_and_numbers_of_impo
     assert "imported 2 items" in timeline
     assert "A link that I share → Prolific" in timeline
     assert "gold.careful_percent" not in timeline
-    assert "Fails gold items, A careful person may f…" in timeline
+    assert (
+        "nothing → Fails gold items, A careful person may fail (%): 5; Answers too fast: hold; gone.rule: 1" in timeline
+    )
 
 
 def test_a_custom_rule_in_words_names_the_rule_and_its_threshold():
