@@ -77,16 +77,13 @@ function renewAddress() {
   visit.remember();
 }
 
-// In the line beside the button that submits, if that was pressed or a key; else below what was pressed.
-function tellOfEarlyPress(control) {
+// Where there is no line for it, below the button.
+function tellOfEarlyPress() {
   const message = words("This page had only just appeared, so your press was ignored. Please press again.");
   announce(message);
-  const pressed = control?.closest("button, label, a, summary");
-  if (hit && (!pressed || pressed.closest(".finish") || hit.form.querySelector("[data-at-once]"))) return sending.say(hit, message);
+  if (hit) return sending.say(hit, message);
   const line = Object.assign(document.createElement("p"), { className: "aside", textContent: message });
-  const place = pressed?.closest("p, fieldset, details") ?? pressed;
-  if (place) place.after(line);
-  else document.querySelector("#main form")?.append(line);
+  document.querySelector("#main form")?.append(line);
 }
 
 function lookLater(section) {

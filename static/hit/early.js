@@ -1,6 +1,5 @@
 // Presses that were meant for the page before, such as the second half of a double click or a key that is held, would answer
-// a task unread. So what can answer is ignored until a task has been seen for a moment. Radio buttons and checkboxes are
-// taken at once unless they submit: they can be corrected, and a lost choice is found only at the end of a long page.
+// a task unread. So what can answer is ignored until a task has been seen for a moment.
 
 import { stored } from "./page.js";
 
@@ -29,7 +28,7 @@ export function close() {
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(open, SEEN_FOR_MS)));
 }
 
-/** Listen on this page. `ignored(control)` is called when it has ignored a press on it, once for each task. */
+/** Listen on this page. `ignored()` is called when it has ignored a press, once for each task. */
 export function begin(ignored) {
   tell = ignored;
   addEventListener("keydown", key, { capture: true });
@@ -51,25 +50,22 @@ function key(event) {
   press = null;
 }
 
+// A choice that submits nothing is taken at once.
+const isChoice = (field, { detail }) => /radio|checkbox/.test(field?.type) && detail < 2 && !field.form?.querySelector("[data-at-once]");
+
 // What is pressed too early does nothing when it is let go either.
 function point(event) {
-  const pressed = event.target.closest?.(CONTROLS);
-  const control = isChoice(pressed) && event.detail < 2 ? null : pressed;
+  let control = event.target.closest?.(CONTROLS);
+  if (isChoice(control?.control ?? control, event)) control = null;
   if (event.type === "pointerdown") press = control && closed ? "early" : "good";
   if (control && (closed || press === "early")) ignore(event);
   if (event.type === "click") press = null;
 }
 
-/** Return whether a press on a control only chooses, and submits nothing. */
-function isChoice(control) {
-  const field = control?.closest("label")?.control ?? control;
-  return Boolean(field?.matches("input[type=radio], input[type=checkbox]")) && !field.closest("[data-at-once]");
-}
-
 function ignore(event) {
   event.preventDefault();
   event.stopImmediatePropagation();
-  if (!said) tell(event.target.closest?.("button, input, select, textarea, label, a, summary") ?? null);
+  if (!said) tell();
   said = true;
 }
 

@@ -220,6 +220,7 @@ async def test_an_ignored_press_is_told_of_beside_what_was_pressed(task: Any, vi
     await page.goto(campaign.prolific())
     await page.get_by_role("button", name="I agree and start").click()
     go_on = page.get_by_role("button", name="Continue")
+    await page.locator("html.started .questions-once").wait_for()
     await go_on.dispatch_event("click")
     note = page.get_by_text(IGNORED).first
     await expect(note).to_be_visible()

@@ -159,12 +159,12 @@ async def test_the_timeline_has_titles_in_place_of_raw_names_and_numbers_of_impo
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text\n1,one\n2,two\n")
     await apply_action(engine, campaign, "launch")
-    rules = ["gold.careful_percent: 5", "too_fast: hold", "gone.rule: 1"]
+    lines = ["gold.careful_percent: 5", "too_fast: hold", "gone.rule: 1"]
     async with engine.begin() as connection:
         await settings_edits.store_changed_settings_or_refuse(
             connection,
             campaign.slug,
-            lambda before: before.model_copy(update={"quality_rules": rules, "people_from": "prolific"}),
+            lambda before: before.model_copy(update={"quality_rules": lines, "people_from": "prolific"}),
         )
     page = await page_of(researcher, campaign)
     timeline = " ".join(re.sub("<[^>]*>", " ", page.partition('id="timeline"')[2].partition("</section>")[0]).split())
