@@ -12,6 +12,7 @@ from app.annotation.platforms.registry import people_from_paid_per_person
 from app.campaigns import form, form_input, form_sections, form_values, setup_rail, step_input, step_report
 from app.campaigns.comparisons import ComparisonUnit, sections_with_comparisons_in_place_of_judgments
 from app.campaigns.conditions_check import load_short_block_note_or_empty
+from app.campaigns.consent_writing import load_consent_context
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
 from app.campaigns.item_list import count_checks_by_kind
 from app.campaigns.known_answers import load_known_answers_of_usual_columns
@@ -251,3 +252,16 @@ async def load_item_notes_context(
             "known_answers": await load_known_answers_of_usual_columns(connection, campaign),
         }
     return context
+
+
+async def load_notes_context(
+    connection: AsyncConnection, campaign: CampaignOnPage, step: StepName, *, max_days: int | None
+) -> dict[str, Any]:
+    """Return the template context with what a step says about items, rules and the consent text.
+
+    `max_days` is the server's limit for ids, free text and telemetry.
+    """
+    notes = await load_item_notes_context(connection, campaign, step)
+    if step == STEP_BY_SETTING["consent"]:
+        notes |= await load_consent_context(connection, campaign, max_days)
+    return notes

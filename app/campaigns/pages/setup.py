@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.guards import researcher_router
 from app.annotation.platforms.closed_links import load_notes_on_closed_links
@@ -19,7 +18,7 @@ from app.campaigns import (
     step_input,
 )
 from app.campaigns.comparisons import ComparisonUnit, form_values_with_judgments_for_comparisons_or_refuse
-from app.campaigns.consent_writing import load_consent_context, write_consent_again
+from app.campaigns.consent_writing import write_consent_again
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field_or_none
 from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.open_link import close_open_link_and_keep_platform_links
@@ -32,7 +31,7 @@ from app.campaigns.rule_fitting import (
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question_or_refuse
-from app.campaigns.step_page import EnteredStep, StepPage, load_item_notes_context
+from app.campaigns.step_page import EnteredStep, StepPage, load_item_notes_context, load_notes_context
 from app.campaigns.totals import CampaignTotals
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
@@ -114,7 +113,9 @@ async def step_page(request: Request, connection: Transaction, slug: str, step: 
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     if name == "review":
         return redirect_to(setup_rail.step_url(slug, name))
-    check_context = await load_notes_context(request, connection, campaign, name)
+    check_context = await load_notes_context(
+        connection, campaign, name, max_days=request.app.state.settings.retention_days
+    )
     if campaign.status == "draft":
         return render_step_page(request, campaign, name, more_context=check_context)
     launched_context = check_context | {
@@ -163,7 +164,9 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
     if entered := await store_step_or_return_entered_with_reason(database, slug, name, values):
         async with database.begin() as connection:
             campaign = await load_campaign_for_page_or_refuse(connection, slug)
-            check_context = await load_notes_context(request, connection, campaign, name)
+            check_context = await load_notes_context(
+                connection, campaign, name, max_days=request.app.state.settings.retention_days
+            )
         return render_step_page(request, campaign, name, entered, more_context=check_context)
     if values.get("go") == "fitting-rules":
         async with database.begin() as connection:
@@ -228,16 +231,6 @@ async def store_step_or_return_entered_with_reason(
             raise
         return EnteredStep(values, refusal=refusal)
     return None
-
-
-async def load_notes_context(
-    request: Request, connection: AsyncConnection, campaign: CampaignOnPage, step: StepName
-) -> dict[str, Any]:
-    """Return the template context with what a step says about items, rules and the consent text."""
-    notes = await load_item_notes_context(connection, campaign, step)
-    if step == STEP_BY_SETTING["consent"]:
-        notes |= await load_consent_context(connection, campaign, request.app.state.settings.retention_days)
-    return notes
 
 
 def render_step_page(
