@@ -36,8 +36,8 @@ function drawTemplate(text) {
       news.append("It says “no fixed end”: no time limit is set for personal data, which an ethics board may refuse. ", days, ". ");
     }
     if (isPayMissing(text.form)) {
-      const pay = element("a", { href: "#pay", textContent: "Fill in Pay first" });
-      pay.addEventListener("click", openFoldOfTarget);
+      const shown = document.querySelector("#person_reward")?.offsetParent ? "person_reward" : "pay_per_hit";
+      const pay = element("a", { href: `#${shown}`, textContent: "Fill in Pay first" });
       news.append(pay, ", then write the text again. ");
     }
     hasWritten = true;
