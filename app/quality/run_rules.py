@@ -6,13 +6,11 @@ own. Two concurrent scans, also on two machines, find the same; the database let
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -22,9 +20,8 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import Conflict
 from app.quality import decisions, inputs
-from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.preference_estimates import estimate_random_answer_probability_by_annotator
 from app.quality.rule import RuleFinding
+from app.quality.rule_assessments import assess_annotators_by_rules
 from app.quality.settings import RuleChoice, active_rule_choices_by_name
 from app.record import revisions
 from app.record.campaign import load_campaign
@@ -69,8 +66,8 @@ class RuleScanPosition(NamedTuple):
 async def scan_annotators_and_record_findings(
     engine: AsyncEngine, campaign_id: int, *, now: datetime, last_position: RuleScanPosition | None = None
 ) -> RuleScanPosition | None:
-    """Scan all annotators who have answered since the last scan; all annotators if there was none, or the settings were
-    others. Return None if another scan is running.
+    """Scan all annotators if anyone has answered since the last scan, there was none, or the settings were others.
+    Return None if another scan is running.
     """
     await revisions.switch_revision_if_it_misses_decisions(
         engine, campaign_id, now=now
@@ -96,85 +93,31 @@ async def load_new_findings_and_watermark(
     changes = await poll_changes(connection, campaign.id, since)
     if not rule_choices or changes.first_new_seq is None:
         return [], changes.watermark
-    annotator_ids = (
-        None
-        if changes.previous is None
-        else await inputs.load_ids_of_annotators_answering_since(connection, campaign.id, changes.first_new_seq)
-    )
-    known_keys = {tuple(row) for row in await connection.execute(LIST_FINDING_KEYS, {"campaign": campaign.id})}
+    known = {
+        (row.annotator_id, row.rule)
+        for row in await connection.execute(LIST_FINDING_KEYS, {"campaign": campaign.id})
+        if row.rule in rule_choices and row.action == rule_choices[row.rule].action
+    }
     findings: list[AnnotatorFinding] = []
     for criterion in campaign.criteria:
         rule_inputs = await inputs.load_rule_inputs(connection, criterion)
-        findings += await asyncio.to_thread(
-            evaluate_rules_and_return_findings, criterion, rule_inputs, rule_choices, annotator_ids
-        )
-    new_findings = [
-        finding
-        for finding in findings
-        if (finding.annotator_id, finding.rule_name, finding.rule_choice.action) not in known_keys
-    ]
-    return new_findings, changes.watermark
+        findings += await asyncio.to_thread(find_annotators_by_rules, criterion, rule_inputs, rule_choices, known)
+    return findings, changes.watermark
 
 
-def evaluate_rules_and_return_findings(
+def find_annotators_by_rules(
     criterion: Criterion[Campaign],
     rule_inputs: inputs.RuleInputs,
     rule_choices: Mapping[str, RuleChoice],
-    annotator_ids: set[int] | None,
+    known: Collection[tuple[int, str]] = (),
 ) -> list[AnnotatorFinding]:
-    """Return the findings about these annotators, all of them if None, for one criterion of a campaign. The criteria
-    share a rule's false alarms; a rule that does not read values is applied to the first criterion only.
+    """Return the findings about all annotators for one criterion; the arguments are those of
+    `assess_annotators_by_rules`.
     """
-    if criterion.design.value_kind == "order" and "at_random" in rule_choices:
-        probabilities = estimate_random_answer_probability_by_annotator(criterion.design, rule_inputs.judgments)
-        rule_inputs = replace(rule_inputs, random_answer_probabilities=probabilities)
-    behaviours = inputs.build_behaviours_by_annotator(criterion.design, rule_inputs)
-    criterion_count = len(criterion.campaign.criteria)
-    rules = {name: choice for name, choice in rule_choices.items() if choice.rule.reads_values or not criterion.number}
-    findings: list[AnnotatorFinding] = []
-    for name, rule_choice in rules.items():
-        false_alarm_rate = (
-            criterion.campaign.false_alarms / 1000 / (criterion_count if rule_choice.rule.reads_values else 1)
-        )
-        rule_findings = evaluate_rule_and_return_findings(
-            name, rule_choice, behaviours, annotator_ids, false_alarm_rate
-        )
-        findings += (
-            [finding_with_criterion_name_in_sentence(criterion, finding) for finding in rule_findings]
-            if criterion.name and rule_choice.rule.reads_values
-            else rule_findings
-        )
-    return findings
-
-
-def finding_with_criterion_name_in_sentence(
-    criterion: Criterion[Campaign], finding: AnnotatorFinding
-) -> AnnotatorFinding:
-    """Return the finding with the criterion's name before its sentence."""
-    return finding._replace(details=finding.details._replace(sentence=f"{criterion.name}: {finding.details.sentence}"))
-
-
-def evaluate_rule_and_return_findings(
-    rule_name: str,
-    rule_choice: RuleChoice,
-    behaviours: Mapping[int, AnnotatorBehaviour],
-    annotator_ids: set[int] | None,
-    false_alarm_rate: float,
-) -> list[AnnotatorFinding]:
-    all_annotator_ids, rule = list(behaviours), rule_choice.rule
-    measures = np.array([rule.measure_for_comparison(behaviours[number]) for number in all_annotator_ids])
-    results = [
-        (
-            number,
-            rule.finding_about_annotator_or_none(
-                behaviours[number], np.delete(measures, index, axis=0), false_alarm_rate
-            ),
-        )
-        for index, number in enumerate(all_annotator_ids)
-        if annotator_ids is None or number in annotator_ids
-    ]
     return [
-        AnnotatorFinding(number, rule_name, rule_choice, finding) for number, finding in results if finding is not None
+        AnnotatorFinding(number, name, rule_choices[name], RuleFinding(dict(assessment.measures), assessment.sentence))
+        for number, name, assessment in assess_annotators_by_rules(criterion, rule_inputs, rule_choices, known)
+        if assessment.state == "flagged"
     ]
 
 
