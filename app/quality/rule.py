@@ -58,6 +58,7 @@ class RuleRequirement:
             annotators.
         target: Annotators that the rule can find with this amount.
         other_annotators: Number of others to compare with; 0 for rules that do not compare annotators.
+        others_condition: Condition on the others, as the end of a sentence; empty if there is none.
 
     """
 
@@ -66,6 +67,7 @@ class RuleRequirement:
     count_per_other: int = 0
     target: str = "anyone"
     other_annotators: int = 0
+    others_condition: str = ""
 
 
 class QualityRule(InputModel, ABC):

@@ -81,11 +81,14 @@ class RuleReach:
 
 @dataclass(frozen=True)
 class ReachSummary:
-    """Reach of each active rule of a campaign by the rule's name, and the number of checks of one person."""
+    """Reach of each active rule of a campaign by the rule's name, the number of checks of one person, and the most work
+    of one person.
+    """
 
     by_rule: Mapping[str, RuleReach]
     expected_checks: str
     may_one_person_meet_all_checks: bool
+    workload: AnnotatorWorkload
 
     def unfit_rules_except(self, rule_names: Collection[str]) -> list[RuleReach]:
         """Return the rules that find no one because one person does too little, without those of these names."""
@@ -104,7 +107,8 @@ async def load_reach_summary(connection: AsyncConnection, campaign: Campaign, *,
     rows = await connection.execute(COUNT_CHECKS_BY_KIND, {"campaign": campaign.id})
     workload = largest_workload_of_one_annotator(campaign, item_count, {row.kind: row.items for row in rows})
     by_rule = reach_of_active_rules_by_name(campaign, workload)
-    return ReachSummary(by_rule, sentence_on_checks_met_by_one_person_or_empty(workload), workload.may_meet_all_checks)
+    expected_checks = sentence_on_checks_met_by_one_person_or_empty(workload)
+    return ReachSummary(by_rule, expected_checks, workload.may_meet_all_checks, workload)
 
 
 def reach_of_active_rules_by_name(campaign: Campaign, workload: AnnotatorWorkload) -> dict[str, RuleReach]:
@@ -312,6 +316,7 @@ def rule_reach_in_campaign(
     starts_at = f"After {pluralize(requirement.count, requirement.unit)} by one person"
     if requirement.count_per_other:
         starts_at += f", if {requirement.other_annotators} others have {requirement.count_per_other} or more each"
+        starts_at += requirement.others_condition
     starts_at += "."
     if not requirement.unit.startswith("failed"):
         reason = reason_one_person_works_too_little_or_empty(requirement, workload)

@@ -22,7 +22,7 @@ from app.errors import Conflict
 from app.quality import decisions, inputs
 from app.quality.rule import RuleFinding
 from app.quality.rule_assessments import assess_annotators_by_rules
-from app.quality.settings import RuleChoice, active_rule_choices_by_name
+from app.quality.settings import RuleChoice, active_rule_choices_by_name, settings_of_rules
 from app.record import revisions
 from app.record.campaign import load_campaign
 from app.record.changes import Watermark, poll_changes
@@ -76,7 +76,7 @@ async def scan_annotators_and_record_findings(
         if not (await connection.execute(TRY_LOCK_RULE_SCAN, {"campaign": campaign_id})).scalar_one():
             return None
         campaign = await load_campaign(connection, campaign_id)
-        settings = (campaign.quality_preset, campaign.quality_rules, campaign.false_alarms)
+        settings = settings_of_rules(campaign)
         since = last_position.watermark if last_position and last_position.settings == settings else None
         findings, watermark = await load_new_findings_and_watermark(connection, campaign, since)
     new_findings = 0

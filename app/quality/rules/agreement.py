@@ -88,7 +88,12 @@ class AgreementWithOthers(QualityRule):
             if ends_of_sequential_correlation_interval(0.0, n, 2 * false_alarm_rate)[1] < min_share
         )
         return RuleRequirement(
-            next(enough), "judgment", MIN_COMPARED_JUDGMENTS, "anyone who answers at random", MIN_OTHER_ANNOTATORS
+            next(enough),
+            "judgment",
+            MIN_COMPARED_JUDGMENTS,
+            "anyone who answers at random",
+            MIN_OTHER_ANNOTATORS,
+            " and agree perfectly",
         )
 
     def assess_annotator(
