@@ -6,10 +6,10 @@ from statistics import median
 
 from app.designs.campaign import Campaign
 from app.quality.rule_assessments import AssessmentsOfAnnotators
-from app.quality.rule_reach import AnnotatorWorkload
 from app.quality.rules.agreement import MIN_COMPARED_JUDGMENTS, MIN_USUAL_CORRELATION, AgreementWithOthers
 from app.quality.sequential_limits import ends_of_sequential_correlation_interval
 from app.quality.settings import active_rule_choices_by_name
+from app.quality.workload import AnnotatorWorkload
 from app.text.numbers import format_with_places
 
 ASSUMED_USUAL_AGREEMENT = 0.8  # before the campaign has its own

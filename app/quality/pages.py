@@ -27,6 +27,7 @@ from app.quality.bulk_decisions import (
     apply_bulk_decision_and_return_outcome,
     parse_bulk_action_or_refuse,
 )
+from app.quality.caught_guessers import load_guess_chance_by_kind, sentences_on_caught_guessers_or_empty
 from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id_or_refuse
 from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.guesser_reach import sentence_on_judgments_until_guessers_are_flagged_or_empty
@@ -239,7 +240,11 @@ async def quality_inbox_page(
             campaign, reach_summary.workload, comparison.assessments
         ),
         "expected_checks": reach_summary.expected_checks,
+        "caught_guessers": sentences_on_caught_guessers_or_empty(
+            campaign, reach_summary.workload, await load_guess_chance_by_kind(connection, campaign)
+        ),
         "may_one_person_meet_all_checks": reach_summary.may_one_person_meet_all_checks,
+        "meets_all_checks": reach_summary.workload.meets_all_checks,
         "too_few_annotators": ""
         if silent
         else await load_notice_on_too_few_annotators_or_empty(connection, campaign.id),

@@ -1,10 +1,17 @@
 """Chances of people who guess: to meet a check, and to be flagged by the rule on agreement."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from app.designs.ordinal import Ordinal
 from app.designs.registry import DESIGNS
+from app.quality.caught_guessers import (
+    probabilities_of_being_flagged,
+    share_of_guessers_flagged,
+    text_on_share_of_cases,
+)
 from app.quality.check_expectations import criterion_designs
 from app.quality.expected_answers import ExpectedAnswer
 from app.quality.guess_chances import (
@@ -14,11 +21,15 @@ from app.quality.guess_chances import (
 )
 from app.quality.guesser_reach import sentence_on_judgments_until_guessers_are_flagged_or_empty
 from app.quality.rule import RuleAssessment
-from app.quality.rule_reach import largest_workload_of_one_annotator
 from app.quality.sequential_limits import (
     ends_of_sequential_correlation_interval,
     ends_of_sequential_share_interval,
     is_event_share_above_limit,
+)
+from app.quality.workload import (
+    AnnotatorWorkload,
+    distribution_of_checks_met,
+    largest_workload_of_one_annotator,
 )
 from tests.annotation.hits.criteria import criteria_settings
 from tests.unsaved import unsaved
@@ -99,3 +110,39 @@ def test_half_of_the_people_who_guess_are_flagged_by_the_number_that_the_page_sa
         guessed = np.corrcoef(rng.random(66), truth)[0, 1]
         agreed += ends_of_sequential_correlation_interval(float(guessed), 66, 0.004)[1] < 0.45
     assert 160 <= agreed <= 260
+
+
+def test_who_guesses_is_caught_as_often_as_chance_lets_them_fail_enough():
+    one_of_five = probabilities_of_being_flagged(3, 0.6, 0.05, 0.002)
+    assert one_of_five.tolist() == pytest.approx([0.0, 0.0, 0.0, 0.6**3])
+    assert probabilities_of_being_flagged(4, 1.0, 0.2, 0.002)[-1] == 0.0
+    assert probabilities_of_being_flagged(5, 1.0, 0.2, 0.002)[-1] == 1.0
+    shares = (0.001, 0.125, 0.216, 0.5, 0.71, 0.99)
+    assert [text_on_share_of_cases(share) for share in shares] == [
+        "hardly ever",
+        "in about 1 of 8 cases",
+        "in about 1 of 5 cases",
+        "in about 5 of 10 cases",
+        "in about 7 of 10 cases",
+        "nearly always",
+    ]
+
+
+def test_the_number_of_gold_items_that_are_met_decides_how_many_guessers_are_caught():
+    strict = unsaved(quality_rules=["gold.careful_percent: 5"], checks_percent=25, items_per_hit=5)
+    fixed = AnnotatorWorkload(12, 5, {"gold": 3}, 25.0, is_visit_fixed=True)
+    assert share_of_guessers_flagged(strict, fixed, "gold", 0.4) == pytest.approx(0.216)
+    by_chance = share_of_guessers_flagged(strict, replace(fixed, is_visit_fixed=False), "gold", 0.4)
+    assert by_chance == pytest.approx(
+        0.216 * distribution_of_checks_met(replace(fixed, is_visit_fixed=False), "gold")[3]
+    )
+    assert 0.12 < by_chance < 0.14  # about 1 of 8, as long as chance decides who meets all three
+    unlimited = replace(fixed, max_hits=None)
+    assert share_of_guessers_flagged(strict, unlimited, "gold", 0.4) == pytest.approx(0.216)
+
+
+def test_the_checks_that_one_person_meets_are_drawn_from_all_kinds_alike():
+    workload = AnnotatorWorkload(10, 5, {"gold": 3, "attention": 2}, 20.0, is_visit_fixed=True)
+    assert distribution_of_checks_met(workload, "gold").tolist() == pytest.approx([0.1, 0.6, 0.3, 0.0])
+    assert sum(distribution_of_checks_met(replace(workload, is_visit_fixed=False), "gold")) == pytest.approx(1.0)
+    assert distribution_of_checks_met(replace(workload, checks_percent=12.0), "gold").sum() == pytest.approx(1.0)

@@ -6,10 +6,11 @@ import pytest
 from app.designs.registry import DESIGNS
 from app.quality.inputs import NO_SECONDS, RuleInputs
 from app.quality.preference_estimates import estimate_random_answer_probability_by_annotator
-from app.quality.rule_reach import AnnotatorWorkload, rule_reach_in_campaign
+from app.quality.rule_reach import rule_reach_in_campaign
 from app.quality.rules.at_random import AtRandom
 from app.quality.run_rules import find_annotators_by_rules
 from app.quality.settings import RuleChoice
+from app.quality.workload import AnnotatorWorkload
 from tests.unsaved import unsaved
 
 CAREFUL, RANDOM = (11, 12, 13, 14, 15, 16), 17

@@ -344,7 +344,7 @@ def test_a_mark_of_agreement_shows_the_value_and_its_interval_whatever_was_found
         found = assess(AgreementWithOthers(), one, others)
         assert found.state == state
         assert found.figure in found.sentence
-        assert re.fullmatch(r"-?\d\.\d\d \(-?\d\.\d\d to -?\d\.\d\d\)", found.figure)
+        assert re.fullmatch(r"−?\d\.\d\d \(−?\d\.\d\d to −?\d\.\d\d\)", found.figure)
         assert "; the usual value is 0." in found.sentence
     alone = assess(AgreementWithOthers(), careful, others[:4])
     assert (alone.state, alone.figure) == ("unknown", assess(AgreementWithOthers(), careful, others).figure)
