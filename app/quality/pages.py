@@ -31,6 +31,7 @@ from app.quality.caught_guessers import load_guess_chance_by_kind, sentences_on_
 from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id_or_refuse
 from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.guesser_reach import sentence_on_judgments_until_guessers_are_flagged_or_empty
+from app.quality.peer_agreement import has_few_answers
 from app.quality.rule_reach import load_notice_on_too_few_annotators_or_empty, load_reach_summary
 from app.quality.rule_sentences import parts_of_rule_sentence
 from app.quality.settings import RULE_ACTIONS, active_rule_choices_by_name, parse_all_rule_choices_by_name
@@ -40,9 +41,13 @@ from app.record.campaign import load_campaign_for_page_or_refuse
 router = researcher_router("/admin/campaigns/{slug}")
 
 
-# Platforms stand above this room, so the application hands the function in.
+# Platforms and analysis stand above this room, so the application hands the functions in.
 ListPlatformsToApprove = Annotated[
     Callable[[Any, Any], Awaitable[Sequence[Any]]], dependency_on_app_state("list_platforms_to_approve")
+]
+
+LoadFindingAboutAnnotators = Annotated[
+    Callable[..., Awaitable[Any]], dependency_on_app_state("load_finding_about_annotators")
 ]
 
 ANNOTATOR_ROWS_PER_PAGE = 50
@@ -205,6 +210,7 @@ async def quality_inbox_page(
     comparisons: Comparisons,
     slug: str,
     *,
+    load_finding_about_annotators: LoadFindingAboutAnnotators,
     number: AnnotatorPageNumber = 1,
     before: str = "",
 ) -> HTMLResponse:
@@ -227,6 +233,9 @@ async def quality_inbox_page(
         "campaign": campaign,
         "inbox": quality_inbox,
         "is_assessing": comparison.is_running,
+        "disagreement": await load_finding_about_annotators(
+            campaign, may_fit=await has_few_answers(connection, campaign.id)
+        ),
         "page": Page[Any](number, size, quality_inbox.total),
         "states_before": parse_former_state_by_annotator_name(before),
         "actions_by_state": ACTIONS_BY_BLOCKED_STATE,

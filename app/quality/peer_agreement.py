@@ -139,8 +139,7 @@ class AnnotatorComparisons:
         watermark, first_new_seq, _ = await poll_changes(connection, campaign.id, kept and kept.watermark)
         if kept and first_new_seq is None and kept.rule_settings == rule_settings:
             return NewestComparison(kept.comparison, is_running=False)
-        parameters = {"campaign": campaign.id, "most": MAX_ANSWERS_COMPARED_INLINE}
-        if (await connection.execute(HAS_FEW_ANSWERS, parameters)).scalar_one():
+        if await has_few_answers(connection, campaign.id):
             comparison = await compare_annotators(connection, campaign)
             self.cache[campaign.id] = KeptComparison(watermark, rule_settings, comparison)
             return NewestComparison(comparison, is_running=False)
@@ -158,6 +157,12 @@ class AnnotatorComparisons:
     async def stop(self) -> None:
         """Cancel the running comparisons."""
         await self.tasks.stop()
+
+
+async def has_few_answers(connection: AsyncConnection, campaign_id: int) -> bool:
+    """Return whether annotators can be compared while a page waits."""
+    parameters = {"campaign": campaign_id, "most": MAX_ANSWERS_COMPARED_INLINE}
+    return bool((await connection.execute(HAS_FEW_ANSWERS, parameters)).scalar_one())
 
 
 async def compare_campaign_annotators_in_database_at_url(database_url: str, slug: str) -> CampaignComparison:
