@@ -11,12 +11,10 @@ from app.analysis.findings import Finding
 from app.analysis.fit_cache import FitCache
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.result_types import Answers, Options, ResultTable
-from app.analysis.score_page_part import names_of_two_methods_to_show_or_refuse
+from app.analysis.score_page_part import MEAN_METHOD_NAME, names_of_two_methods_to_show_or_refuse
 from app.analysis.view import AnalysisView
 from app.designs.campaign import Campaign
 from app.errors import Conflict
-
-MEAN_METHOD_NAME = "mean"
 
 DescribeTable = Callable[[ResultTable, Answers], Finding | None]
 

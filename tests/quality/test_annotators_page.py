@@ -198,3 +198,21 @@ async def test_annotators_who_left_before_answering_are_listed_only_if_asked_for
     assert ">A3<" not in few
     assert "3 annotators, numbered in order of arrival" in all_of_them
     assert ">A3<" in all_of_them
+
+
+async def test_in_a_rehearsal_no_time_and_no_pay_per_hour_is_shown_and_values_are_said_to_be_invented(
+    engine, researcher
+):
+    campaign, _, _ = await answer_hits(engine, people=2, hits=12, items=60, pay_per_hit=1.5, currency="USD")
+    address = f"/admin/campaigns/{campaign.slug}"
+    assert re.search(r"\$[\d,]+\.\d\d</td>", (await researcher.get(f"{address}/annotators")).text)
+    original, _, _ = await answer_hits(engine, people=1, name="Original")
+    await execute_sql(
+        engine, "UPDATE campaigns SET rehearsal_of = :original WHERE id = :id", original=original.id, id=campaign.id
+    )
+    html = (await researcher.get(f"{address}/annotators")).text
+    assert not re.search(r"\$[\d,]+\.\d\d</td>", html)
+    assert "in all</span>" not in html
+    assert "they do not come from what the items say" in html
+    assert "an hour by the median time" not in (await researcher.get(address)).text
+    assert (await researcher.get(f"{address}/annotators/A1")).status_code == 200

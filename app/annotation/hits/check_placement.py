@@ -38,11 +38,13 @@ async def draw_next_checks_and_set_items_met_as_checks(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache
 ) -> Sequence[CheckItem]:
     """Return the checks for this annotator's next HIT, usually none. Programs get none: they know their items by name.
+    Simulated annotators get them as people do.
 
     Only chance decides which HITs have checks. A check may be a copy of an item: an annotator who has seen the item
     never gets the copy, and one who met the copy counts as one who has seen the item.
     """
-    if not PLATFORMS[assignment.platform].has_page:
+    platform = PLATFORMS[assignment.platform]
+    if not (platform.has_page or platform.is_simulated):
         return ()
     campaign_index = await set_items_met_as_checks_and_return_index(connection, assignment, cache)
     item_by_copy = campaign_index.item_by_copy or {}
