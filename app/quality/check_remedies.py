@@ -144,7 +144,9 @@ class RemedyPlanner:
         for careful_percent, changed in self.stricter_campaigns(kind):
             if self.can_flag(changed, kind):
                 percent, failures = changed.checks_percent, self.failures_needed(changed, kind)
-                shown_too = "" if percent == self.campaign.checks_percent else f", shown in {percent:g} % of tasks"
+                workload = largest_workload_of_one_annotator(changed, self.item_count, self.check_counts)
+                share_text = "to everyone" if workload.meets_all_checks else f"in {percent:g} % of tasks"
+                shown_too = "" if percent == self.campaign.checks_percent else f", shown {share_text}"
                 yield CheckRemedy(
                     "strict",
                     f"Flag people who fail {failures} {kind} items{shown_too}",

@@ -67,7 +67,7 @@ def test_in_a_visit_of_twelve_tasks_everyone_can_be_shown_all_three_and_the_page
     assert remedies["show"].title == "Show everyone all 3 checks, at random places"
     assert remedies["show"].settings == {"checks_percent": 25}
     assert remedies["show"].consequence == "Then everyone meets all 3 gold items; the rule needs 5 failures."
-    assert remedies["strict"].title == "Flag people who fail 3 gold items, shown in 25 % of tasks"
+    assert remedies["strict"].title == "Flag people who fail 3 gold items, shown to everyone"
     assert remedies["strict"].consequence.endswith("Someone who guesses is caught in about 1 of 5 cases.")  # .6 ** 3
 
 
