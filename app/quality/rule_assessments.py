@@ -58,18 +58,18 @@ def assess_annotators_by_rules(
     rule_inputs: inputs.RuleInputs,
     rule_choices: Mapping[str, RuleChoice],
     known: Collection[tuple[int, str]] = (),
+    annotator_ids: Collection[int] | None = None,
 ) -> list[AnnotatorAssessment]:
-    """Assess all annotators by one criterion of a campaign.
+    """Assess annotators by one criterion of a campaign.
 
     The criteria share a rule's false alarms; a rule that does not read values is applied to the first criterion only.
-    Everyone is assessed, also those without new answers: what is usual, and the others' values, change with the answers
-    of the others.
 
     Args:
         criterion: The criterion.
         rule_inputs: What was read of the record for it.
         rule_choices: The rules by name.
         known: Annotator ids and names of rules that need no assessment.
+        annotator_ids: The annotators to assess; all if None.
 
     """
     if criterion.design.value_kind == "order" and "at_random" in rule_choices:
@@ -83,7 +83,9 @@ def assess_annotators_by_rules(
         if not reads_values and criterion.number:
             continue
         false_alarm_rate = criterion.campaign.false_alarms / 1000 / (criterion_count if reads_values else 1)
-        found = iterate_assessments_by_rule(name, rule_choice, behaviours, false_alarm_rate, known)
+        found = iterate_assessments_by_rule(
+            name, rule_choice, behaviours, false_alarm_rate, known=known, annotator_ids=annotator_ids
+        )
         assessments += (
             [assessment_with_criterion_name(criterion, one) for one in found]
             if criterion.name and reads_values
@@ -105,13 +107,15 @@ def iterate_assessments_by_rule(
     rule_choice: RuleChoice,
     behaviours: Mapping[int, AnnotatorBehaviour],
     false_alarm_rate: float,
+    *,
     known: Collection[tuple[int, str]] = (),
+    annotator_ids: Collection[int] | None = None,
 ) -> Iterator[AnnotatorAssessment]:
-    """Yield the assessments by one rule, except those of `known`."""
+    """Yield the assessments by one rule; `known` and `annotator_ids` are as in `assess_annotators_by_rules`."""
     rule = rule_choice.rule
     measures = np.array([rule.measure_for_comparison(behaviour) for behaviour in behaviours.values()])
     for index, (number, behaviour) in enumerate(behaviours.items()):
-        if (number, rule_name) not in known:
+        if (number, rule_name) not in known and (annotator_ids is None or number in annotator_ids):
             other_measures = np.delete(measures, index, axis=0)
             assessment = rule.assess_annotator(behaviour, other_measures, false_alarm_rate)
             yield AnnotatorAssessment(number, rule_name, assessment)

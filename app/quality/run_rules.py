@@ -6,11 +6,12 @@ own. Two concurrent scans, also on two machines, find the same; the database let
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -26,6 +27,9 @@ from app.quality.settings import RuleChoice, active_rule_choices_by_name, settin
 from app.record import revisions
 from app.record.campaign import load_campaign
 from app.record.changes import Watermark, poll_changes
+
+MAX_ANNOTATORS_ALWAYS_ASSESSED = 200  # a second or less
+FULL_SCAN_GROWTH = 1.1  # of the judgments, from one assessment of everyone to the next
 
 SANCTIONS: dict[str, Callable[..., Awaitable[Any]]] = {
     "hold": decisions.hold_annotator,
@@ -54,20 +58,39 @@ class AnnotatorFinding(NamedTuple):
 
 
 class RuleScanPosition(NamedTuple):
-    """Position of a scan in the record, the settings it used, and the number of its new findings. After another process
-    has scanned, the position is empty.
+    """Position of a scan in the record. After another process has scanned, the position is empty.
+
+    Attributes:
+        watermark: The watermark up to which the record was read.
+        settings: Settings of the rules that were applied.
+        assessed_judgments: Number of judgments when all annotators were assessed the last time.
+        new_findings: Number of findings that were new.
+
     """
 
     watermark: Watermark | None
     settings: tuple[Any, ...]
+    assessed_judgments: int = 0
     new_findings: int = 0
+
+
+class NewFindings(NamedTuple):
+    """Findings that are not stored yet, and the position of the scan that made them, without its settings."""
+
+    findings: Sequence[AnnotatorFinding]
+    watermark: Watermark | None
+    assessed_judgments: int
 
 
 async def scan_annotators_and_record_findings(
     engine: AsyncEngine, campaign_id: int, *, now: datetime, last_position: RuleScanPosition | None = None
 ) -> RuleScanPosition | None:
-    """Scan all annotators if anyone has answered since the last scan, there was none, or the settings were others.
-    Return None if another scan is running.
+    """Scan annotators if anyone has answered since the last scan, there was none, or the settings were others. Return
+    None if another scan is running.
+
+    Everyone is assessed again, also those who finished early, since what is usual changes with the others' answers. If
+    there are many, the others are assessed again as judgments grow by `FULL_SCAN_GROWTH`, and when the campaign does
+    not run any more; until then, only those with new answers.
     """
     await revisions.switch_revision_if_it_misses_decisions(
         engine, campaign_id, now=now
@@ -77,32 +100,43 @@ async def scan_annotators_and_record_findings(
             return None
         campaign = await load_campaign(connection, campaign_id)
         settings = settings_of_rules(campaign)
-        since = last_position.watermark if last_position and last_position.settings == settings else None
-        findings, watermark = await load_new_findings_and_watermark(connection, campaign, since)
+        last = last_position if last_position and last_position.settings == settings else None
+        found = await load_new_findings(connection, campaign, last or RuleScanPosition(None, settings))
     new_findings = 0
-    for finding in findings:
+    for finding in found.findings:
         new_findings += await record_finding_and_apply_action_if_new(engine, campaign, finding, now=now)
-    return RuleScanPosition(watermark, settings, new_findings)
+    return RuleScanPosition(found.watermark, settings, found.assessed_judgments, new_findings)
 
 
-async def load_new_findings_and_watermark(
-    connection: AsyncConnection, campaign: Campaign, since: Watermark | None
-) -> tuple[list[AnnotatorFinding], Watermark | None]:
-    """Return the findings that are not stored yet, and the watermark up to which the record was read."""
+async def load_new_findings(connection: AsyncConnection, campaign: Campaign, last: RuleScanPosition) -> NewFindings:
+    """Return the findings that are not stored yet, given the position of the last scan."""
     rule_choices = active_rule_choices_by_name(campaign)
-    changes = await poll_changes(connection, campaign.id, since)
+    changes = await poll_changes(connection, campaign.id, last.watermark)
     if not rule_choices or changes.first_new_seq is None:
-        return [], changes.watermark
+        return NewFindings([], changes.watermark, last.assessed_judgments)
     known = {
         (row.annotator_id, row.rule)
         for row in await connection.execute(LIST_FINDING_KEYS, {"campaign": campaign.id})
         if row.rule in rule_choices and row.action == rule_choices[row.rule].action
     }
+    newly_answering = await inputs.load_ids_of_annotators_answering_since(
+        connection, campaign.id, changes.first_new_seq
+    )
     findings: list[AnnotatorFinding] = []
+    assessed_judgments = last.assessed_judgments
     for criterion in campaign.criteria:
         rule_inputs = await inputs.load_rule_inputs(connection, criterion)
-        findings += await asyncio.to_thread(find_annotators_by_rules, criterion, rule_inputs, rule_choices, known)
-    return findings, changes.watermark
+        judgments = rule_inputs.judgments["annotator"]
+        is_full = (
+            len(np.unique(judgments)) <= MAX_ANNOTATORS_ALWAYS_ASSESSED
+            or campaign.status != "running"
+            or len(judgments) >= FULL_SCAN_GROWTH * last.assessed_judgments
+        )
+        assessed_judgments = len(judgments) if is_full and not criterion.number else assessed_judgments
+        findings += await asyncio.to_thread(
+            find_annotators_by_rules, criterion, rule_inputs, rule_choices, known, None if is_full else newly_answering
+        )
+    return NewFindings(findings, changes.watermark, assessed_judgments)
 
 
 def find_annotators_by_rules(
@@ -110,13 +144,14 @@ def find_annotators_by_rules(
     rule_inputs: inputs.RuleInputs,
     rule_choices: Mapping[str, RuleChoice],
     known: Collection[tuple[int, str]] = (),
+    annotator_ids: Collection[int] | None = None,
 ) -> list[AnnotatorFinding]:
-    """Return the findings about all annotators for one criterion; the arguments are those of
-    `assess_annotators_by_rules`.
-    """
+    """Return the findings for one criterion; the arguments are those of `assess_annotators_by_rules`."""
     return [
         AnnotatorFinding(number, name, rule_choices[name], RuleFinding(dict(assessment.measures), assessment.sentence))
-        for number, name, assessment in assess_annotators_by_rules(criterion, rule_inputs, rule_choices, known)
+        for number, name, assessment in assess_annotators_by_rules(
+            criterion, rule_inputs, rule_choices, known, annotator_ids
+        )
         if assessment.state == "flagged"
     ]
 

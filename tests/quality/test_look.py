@@ -10,7 +10,7 @@ from app.annotation.hits import submission
 from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
-from app.quality import inputs
+from app.quality import inputs, run_rules
 from app.quality.rule import RuleAssessment
 from app.quality.rule_assessments import iterate_assessments_by_rule
 from app.quality.rule_monitor import CampaignMonitor
@@ -297,8 +297,24 @@ def test_all_annotators_are_assessed_but_those_of_whom_the_rule_has_a_finding():
     states = [
         {
             one.annotator_id: one.assessment.state
-            for one in iterate_assessments_by_rule("gold", chosen, people, 0.002, known)
+            for one in iterate_assessments_by_rule("gold", chosen, people, 0.002, **options)
         }
-        for known in ((), {(7, "gold"), (9, "agreement")})
+        for options in ({}, {"known": {(7, "gold"), (9, "agreement")}}, {"annotator_ids": {8}})
     ]
-    assert states == [{7: "flagged", 8: "fine", 9: "flagged"}, {8: "fine", 9: "flagged"}]
+    assert states == [{7: "flagged", 8: "fine", 9: "flagged"}, {8: "fine", 9: "flagged"}, {8: "fine"}]
+
+
+async def test_of_many_annotators_the_early_ones_are_looked_at_again_as_judgments_grow(engine, rng, monkeypatch):
+    monkeypatch.setattr(run_rules, "MAX_ANNOTATORS_ALWAYS_ASSESSED", 2)
+    campaign = await create_running_campaign(engine, items=40, judgments_per_item=15)
+    early = {"guesser": (lambda _, rng: rng.random(), 25)} | {f"careful {k}": (careful, 25) for k in range(5)}
+    _, time = await answered(engine, campaign, early, rng, rounds=8)
+    position = await scan_annotators_and_record_findings(engine, campaign.id, now=time)
+    full = position.assessed_judgments
+    assert full == 6 * 8 * 5
+    _, time = await answered(engine, campaign, {"one more": (careful, 25)}, rng, rounds=2)
+    position = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=position)
+    assert position.assessed_judgments == full  # 4 % more: only those with new answers
+    _, time = await answered(engine, campaign, {"another": (careful, 25)}, rng, rounds=4)
+    position = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=position)
+    assert position.assessed_judgments == full + 6 * 5  # 12 % more: everyone
