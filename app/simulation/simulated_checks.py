@@ -40,6 +40,8 @@ def share_of_expected_answer(design: Design, expected: ExpectedAnswer) -> float:
     """Return the position on the scale, 0 to 1, of an annotator who gives the expected answer."""
     if expected.place is not None:
         return 1.0 / expected.place
+    if design.value_kind == "ratio" and expected.value is not None:
+        return expected.value / (1.0 + expected.value)  # whose odds are the ratio to the reference
     wanted = expected.value if not expected.labels else next(iter(expected_class_numbers(design, expected)), None)
     if wanted is None:
         return UNKNOWN_SHARE

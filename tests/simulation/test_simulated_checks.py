@@ -13,7 +13,6 @@ from app.simulation.simulated_checks import habits_for_checks, share_of_expected
     ("design", "expected"),
     [
         (DESIGNS["slider"](), ExpectedAnswer(value=80, tolerance=1)),
-        (DESIGNS["magnitude"](), ExpectedAnswer(value=2, tolerance=1.1)),
         (Ordinal(), ExpectedAnswer(labels=("neutral",))),
         (Ordinal(), ExpectedAnswer(labels=("strongly agree",))),
         (DESIGNS["categories"](), ExpectedAnswer(labels=(DESIGNS["categories"]().classes[1],))),
@@ -22,6 +21,13 @@ from app.simulation.simulated_checks import habits_for_checks, share_of_expected
 def test_an_annotator_without_noise_gives_the_expected_answer(design, expected):
     [value] = design.simulate_answer_values([share_of_expected_answer(design, expected)])
     assert feedback_on_item(design, 0, expected, value).met
+
+
+def test_a_ratio_is_seen_at_the_share_whose_odds_it_is():
+    magnitude = DESIGNS["magnitude"]()
+    share = share_of_expected_answer(magnitude, ExpectedAnswer(value=2.0))
+    equal, double = magnitude.simulate_answer_values([0.5, share])
+    assert double == pytest.approx(2 * equal, rel=0.05)
 
 
 def test_items_with_a_better_place_are_seen_higher():
