@@ -27,6 +27,7 @@ from app.alerts import pages as alerts
 from app.alerts.outbox import Outbox
 from app.analysis.api import analysis as analysis_api
 from app.analysis.api import remarks as remarks_api
+from app.analysis.findings_part import load_finding_about_annotators_or_none
 from app.analysis.fit_cache import FitCache
 from app.analysis.pages import analysis, remarks
 from app.annotation.hits import api as serving_api
@@ -184,7 +185,10 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.retention = RetentionWork(state.database, dependencies.get_now, settings.retention_days)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSecondsCache()
-    state.list_platforms_to_approve = list_arrival_platforms_that_take_approvals
+    state.list_platforms_to_approve, state.load_finding_about_annotators = (
+        list_arrival_platforms_that_take_approvals,
+        partial(load_finding_about_annotators_or_none, state.fits, state.reading_database),
+    )
     state.campaign_monitor = CampaignMonitor(state.database, dependencies.get_now, monitor.CAMPAIGN_SCANS)
     state.rehearsals = RehearsalCrowds(state.database, dependencies.utc_now, state.campaign_monitor.request_scan)
     state.upload_slots = UploadSlots()

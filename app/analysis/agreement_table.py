@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from app.analysis.agreement_verdict import describe_agreement
 from app.analysis.answer_kinds import (
     can_read_answers_as,
     class_count_of_design_or_given,
@@ -17,14 +18,12 @@ from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cells
 from app.analysis.scores import choose_bootstrap_draw_count, refuse_without_answers
-from app.analysis.view import format_interval
 from app.inference.agreement import intraclass, krippendorff, label_agreement, score_agreement
 from app.inference.agreement.agreement_measure import Agreement
 from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.observations.judgment_kinds import JudgmentKind
-from app.text.numbers import MISSING_VALUE_DASH, format_with_places
 
 MAX_AGREEMENT_PAIRS = 3_000_000
 """Pairs of judgments of one item; more would take gigabytes."""
@@ -283,43 +282,6 @@ def preference_agreement_data(answers: Answers) -> AgreementData:
     values = np.where(is_swapped, -outcomes, outcomes) + 1
     is_of_fixed_set = np.isin(first, answers.fixed_items) & np.isin(second, answers.fixed_items)
     return AgreementData(pair, answers.annotator_index_of_each_hit[hits], values, len(pairs), 3, is_of_fixed_set)
-
-
-def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | Inestimable | None) -> str:
-    """Return sentences on Krippendorff's alpha and on the split-half correlation, as one text.
-
-    Nothing is called good or bad: how much agreement is enough depends on what the scores are for.
-    """
-    if isinstance(alpha, Inestimable):
-        return f"It is unclear whether annotators agree more than by chance: {with_lowercase_initial(str(alpha))}"
-    beginning = (
-        f"{describe_alpha_against_chance(alpha)}: Krippendorff’s alpha is {format_agreement(alpha, '95 % interval ')}"
-    )
-    if not isinstance(split_half, Agreement):
-        return f"{beginning}, where 0 is chance and 1 is complete agreement."
-    correlation = format_agreement(split_half)
-    return f"{beginning}. A ranking from the same number of new judgments would correlate {correlation} with this one."
-
-
-def describe_alpha_against_chance(alpha: Agreement) -> str:
-    if alpha.low > 0.0:
-        return "Annotators agree more than by chance"
-    if alpha.high < 0.0:
-        return "Annotators disagree more than by chance"
-    if np.isnan(alpha.low):
-        return "There are too few answers to tell agreement from chance"
-    return "It is unclear whether annotators agree more than by chance"
-
-
-def format_agreement(agreement: Agreement, interval_prefix: str = "") -> str:
-    interval = format_interval(agreement.low, agreement.high, 2)
-    return format_with_places(agreement.value, 2) + (
-        "" if interval == MISSING_VALUE_DASH else f" ({interval_prefix}{interval})"
-    )
-
-
-def with_lowercase_initial(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
 
 
 def notes_that_all_results_share(notes_by_result: list[tuple[Note, ...]]) -> list[Note]:

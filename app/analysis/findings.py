@@ -40,6 +40,7 @@ class Finding:
         title: What it is about, in a word or two.
         sentence: The finding, in one to three sentences.
         part: The part of the analysis page that shows more.
+        annotators: Names of the annotators whom it doubts.
 
     """
 
@@ -47,6 +48,7 @@ class Finding:
     title: str
     sentence: str
     part: str
+    annotators: Sequence[str] = ()
 
 
 def finding_about_scores(method: ScoreMethod, scores: Scores, answers: Answers) -> Finding:
@@ -142,7 +144,8 @@ def finding_about_annotator_reliability_or_none(table: ResultTable, answers: Ans
     all_annotators = pluralize(len(names), "annotator")
     sentence = f"{len(doubtful):,} of {all_annotators} {verb} not to agree with the others: {named}."
     effect = sentence_on_alpha_change_or_empty(answers, np.isin(answers.annotator, doubtful), len(doubtful))
-    return Finding("annotators", "Annotators", " ".join(filter(None, (sentence, effect))), "annotators")
+    doubtful_names = [names[number] for number in doubtful]
+    return Finding("annotators", "Annotators", " ".join(filter(None, (sentence, effect))), "annotators", doubtful_names)
 
 
 def join_leading_names_and_count_of_others(names: Sequence[str]) -> str:

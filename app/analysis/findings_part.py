@@ -11,11 +11,10 @@ from app.analysis.findings import Finding
 from app.analysis.fit_cache import FitCache
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.result_types import Answers, Options, ResultTable
-from app.analysis.score_page_part import names_of_two_methods_to_show_or_refuse
+from app.analysis.score_page_part import MEAN_METHOD_NAME, names_of_two_methods_to_show_or_refuse
 from app.analysis.view import AnalysisView
+from app.designs.campaign import Campaign
 from app.errors import Conflict
-
-MEAN_METHOD_NAME = "mean"
 
 DescribeTable = Callable[[ResultTable, Answers], Finding | None]
 
@@ -63,6 +62,32 @@ async def load_findings(
         found.append(await asyncio.to_thread(describe, table, answers))
     found.append(await asyncio.to_thread(findings.finding_about_disputed_items_or_none, answers))
     return [finding for finding in found if finding]
+
+
+async def load_finding_about_annotators_or_none(
+    fits: FitCache, engine: AsyncEngine, campaign: Campaign, *, may_fit: bool
+) -> Finding | None:
+    """Return the finding that names annotators who seem not to agree with the others, None without one.
+
+    Args:
+        fits: Fitted results.
+        engine: The database.
+        campaign: The campaign.
+        may_fit: Whether the table of annotators may be fitted now; otherwise only a kept one is described.
+
+    """
+    kept = fits.kept_answers_and_table_or_none(campaign.id, "annotators")
+    if may_fit:
+        try:
+            table = await fits.load_cached_or_fit_table(engine, campaign.slug, "annotators")
+        except Conflict:
+            return None
+        kept = await fits.load_answers(engine, campaign.slug), table
+    if kept is None:
+        return None
+    answers, table = kept
+    finding = await asyncio.to_thread(findings.finding_about_annotator_reliability_or_none, table, answers)
+    return finding if finding and finding.annotators else None
 
 
 async def load_score_findings(

@@ -137,6 +137,17 @@ class FitCache:
         fit = partial(fit_table_or_refuse, method, options=relevant_options)
         return (await self.load_answers_and_fit(engine, slug, result_key, fit, criterion=criterion, group=group))[1]
 
+    def kept_answers_and_table_or_none(
+        self, campaign_id: int, table_name: str, options: Options = Options()
+    ) -> tuple[Answers, ResultTable] | None:
+        """Return a table of the first criterion and its answers as they were last fitted; None without a fit, or if it
+        was refused.
+        """
+        campaign_fits = self.campaign_fits.get((campaign_id, 0))
+        result_key = ("table", table_name, TABLE_METHODS[table_name].relevant_options(options))
+        table = campaign_fits.results.get(result_key) if campaign_fits else None
+        return (campaign_fits.answers, table) if campaign_fits and isinstance(table, ResultTable) else None
+
     async def compare_methods(
         self,
         engine: AsyncEngine,

@@ -31,6 +31,7 @@ from app.errors import Conflict, pluralize
 from app.http.paging import Page
 from app.text.numbers import format_with_places
 
+MEAN_METHOD_NAME = "mean"
 SCORE_PAGE_COLUMNS = {
     "item": Column("item", "Item", "text"),
     "one": Column("one", "First method"),
@@ -44,17 +45,24 @@ def names_of_two_methods_to_show_or_refuse(
 ) -> tuple[str, str]:
     """Return the two methods to show.
 
-    These are the methods of the address. By default they are the campaign's own law and the method that its design
-    names, or else one that uses order alone; both only if the campaign supports them.
+    These are the methods of the address. By default they are the plain mean and the campaign's own law. Where there is
+    no mean, or the design names a method, they are the law and that method, or else one that uses order alone; all only
+    if the campaign supports them.
 
     Raises:
         NotFound: `method_not_found`.
 
     """
     default_names = [name for name, method in methods.items() if method.is_default]
-    one = view.one or (law_name if law_name in methods else [*default_names, *methods][0])
-    first = [default_method] if default_method in methods else []
-    other = view.other or next((name for name in (*first, *reversed(default_names), *methods) if name != one), one)
+    named = [default_method] if default_method in methods else []
+    law = [law_name] if law_name in methods else []
+    if MEAN_METHOD_NAME in methods and not named:
+        own = [MEAN_METHOD_NAME, *law, *(name for name in methods if methods[name].reads != "order")]
+        others = own
+    else:
+        own, others = [*law, *default_names, *methods], [*named, *reversed(default_names), *methods]
+    one = view.one or next((name for name in own if name != view.other), own[0])
+    other = view.other or next((name for name in others if name != one), one)
     for name in (one, other):
         registered_method_or_refuse(SCORE_METHODS, name, "method_not_found")
     return one, other

@@ -8,9 +8,12 @@ from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, STEPS_IN_O
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.totals import CampaignTotals
 from app.designs.campaign import Campaign
+from app.quality.check_remedies import unfit_check_rules
+from app.quality.fitting_rules import UnfitRules
 from app.record.campaign import CampaignOnPage, CountedCampaign
 
 FIRST_STEP: StepName = "question"
+QUALITY_STEP: StepName = "quality"
 OUTSIDE_ORDER: tuple[StepName, ...] = ("advanced",)
 
 
@@ -84,12 +87,27 @@ def step_url(slug: str, step: StepName) -> str:
 
 
 def is_setup_step_done(campaign: CountedCampaign, step: StepName) -> bool:
-    """Return whether a step was saved or has settings of its own; items are done once there are any."""
+    """Return whether a step was saved or has settings of its own; items are done once there are any, and quality only
+    while each rule that is on can flag someone.
+    """
     if step == "items":
         return campaign.item_count > 0
     if step == "review":
         return campaign.status != "draft"
+    if step == QUALITY_STEP and has_rule_that_can_flag_no_one(campaign):
+        return False
     return step == FIRST_STEP or step in campaign.step_versions or has_step_non_default_settings(campaign, step)
+
+
+def has_rule_that_can_flag_no_one(campaign: CountedCampaign) -> bool:
+    """Return whether the step on quality names a rule that can flag no one; False before there are items."""
+    if not campaign.item_count:
+        return False
+    check_counts = {"gold": campaign.gold_count, "attention": campaign.check_count - campaign.gold_count}
+    return bool(
+        unfit_check_rules(campaign, campaign.item_count, check_counts)
+        or UnfitRules.unfit_rules_or_none(campaign, campaign.item_count, check_counts)
+    )
 
 
 def has_step_non_default_settings(campaign: Campaign, step: StepName) -> bool:

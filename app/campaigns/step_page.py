@@ -29,6 +29,7 @@ from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
 from app.goals.settings import hint_that_design_has_no_goal_or_empty
+from app.quality.caught_guessers import load_guess_chance_by_kind
 from app.quality.check_remedies import unfit_check_rules
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty, reason_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import (
@@ -242,7 +243,8 @@ async def load_item_notes_context(
     check_counts = await count_checks_by_kind(connection, campaign.id)
     if campaign.item_count:
         context["unfit_rules"] = UnfitRules.unfit_rules_or_none(campaign, campaign.item_count, check_counts)
-        context["unfit_check_rules"] = unfit_check_rules(campaign, campaign.item_count, check_counts)
+        guess_chances = await load_guess_chance_by_kind(connection, campaign)
+        context["unfit_check_rules"] = unfit_check_rules(campaign, campaign.item_count, check_counts, guess_chances)
     if step == STEP_BY_SETTING["tasks_per_block"]:
         if campaign.status == "draft":
             context["block_note"] = await load_short_block_note_or_empty(connection, campaign, with_refusals=True)

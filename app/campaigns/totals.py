@@ -1,7 +1,7 @@
 """Totals of a campaign: items, judgments, tasks, hours, money and people, as far as the settings say. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Self
 
@@ -16,7 +16,7 @@ from app.designs.person_work import (
 from app.errors import join_with_and, pluralize
 from app.http.languages.catalogue import ENGLISH, format_money
 from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show_checks_or_empty
-from app.quality.rule_reach import average_count_of_hits_with_checks, largest_workload_of_one_annotator
+from app.quality.workload import average_share_of_hits_with_checks, largest_workload_of_one_annotator
 from app.record.campaign import CountedCampaign
 
 ROUNDING_DIGITS = 9  # a quotient that is whole but for rounding errors is not rounded up
@@ -183,8 +183,8 @@ def counts_of_items_and_checks(campaign: CountedCampaign) -> tuple[int, int]:
 def average_checks_per_task(campaign: Campaign, item_count: int, check_count: int) -> float:
     """Return how many places of a task gold and attention items take on average.
 
-    A share of the tasks, drawn at random, has checks, until the annotator has met all of them. If the number of tasks
-    of one person is unlimited, all tasks of that share are counted.
+    A share of one person's tasks, at random places, has checks, until the annotator has met all of them. If the number
+    of tasks of one person is unlimited, all tasks of that share are counted.
 
     Args:
         campaign: The campaign.
@@ -194,12 +194,13 @@ def average_checks_per_task(campaign: Campaign, item_count: int, check_count: in
     """
     if not campaign.checks_percent or reason_hits_cannot_show_checks_or_empty(campaign):
         return 0.0
-    checks_per_hit, share = number_of_checks_per_hit(campaign), campaign.checks_percent / 100
-    max_hits_with_checks = check_count // checks_per_hit
-    max_hits = largest_workload_of_one_annotator(campaign, item_count, None).max_hits
-    if max_hits:
-        share = average_count_of_hits_with_checks(max_hits, max_hits_with_checks, campaign.checks_percent) / max_hits
-    return share * checks_per_hit if max_hits_with_checks else 0.0
+    workload = replace(
+        largest_workload_of_one_annotator(campaign, item_count, None),
+        max_checks={"gold": check_count // number_of_checks_per_hit(campaign)},
+    )
+    if not workload.max_checks["gold"]:
+        return 0.0
+    return average_share_of_hits_with_checks(workload) * number_of_checks_per_hit(campaign)
 
 
 def average_judgments_per_task(campaign: Campaign, item_count: int, check_count: int) -> float:

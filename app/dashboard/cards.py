@@ -265,7 +265,8 @@ def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
     )
     spent, expected = pay * paid_hits, pay * (paid_hits + hits_left)
     notes = [text_of_agreed_pay(campaign)]
-    if snapshot.usual_seconds and snapshot.hit_count >= MIN_TASKS_FOR_HOURLY_PAY:
+    has_enough_times = snapshot.hit_count >= MIN_TASKS_FOR_HOURLY_PAY and campaign.rehearsal_of is None
+    if snapshot.usual_seconds and has_enough_times:
         hourly_pay = pay * SECONDS_PER_HOUR / snapshot.usual_seconds
         notes.append(f"{pay_with_currency_text(hourly_pay, campaign)} an hour by the median time of a task")
     beside = f"of about {pay_with_currency_text(expected, campaign)}" if hits_left else "spent"

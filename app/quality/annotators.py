@@ -327,7 +327,9 @@ def annotator_line_with_statistics(
     names = ("answers", "counted", "last_at", "seconds", "changes")
     summary = answer_summaries.get(line.id)
     known_fields = {name: getattr(summary, name) for name in names} if summary else {}
-    if summary and summary.times:
+    if campaign.rehearsal_of is not None:  # simulated annotators take no time
+        known_fields.pop("seconds", None)
+    elif summary and summary.times:
         known_fields["hours"] = total_work_seconds(summary.times, usual_seconds) / 3600
         has_enough_tasks = len(summary.times) >= MIN_TASKS_FOR_HOURLY_PAY
         if known_fields["hours"] and has_enough_tasks and campaign.pay_per_hit:

@@ -11,6 +11,8 @@ from app.inference.observations.judgment_kinds import JudgmentKind
 
 MetFlags = npt.NDArray[np.bool_]
 
+GUESS_CHANCE = 0.5  # that a random answer meets a check, where nothing else is known
+
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorBehaviour:
@@ -30,6 +32,8 @@ class AnnotatorBehaviour:
         played_share: Share of its longest playback by anyone for each judged recording or video with a report, (P,).
         gold_met: Whether each gold item was met, (G,).
         attention_met: Whether each attention item was met, (A,).
+        gold_guess_chances: Probability that a random answer meets each gold item, (G,); empty if unknown.
+        attention_guess_chances: Probability that a random answer meets each attention item, (A,); empty if unknown.
         random_answer_probability: Probability of answering at random by the update law, or by a fit to all
             comparisons; NaN where neither learns one.
 
@@ -47,6 +51,8 @@ class AnnotatorBehaviour:
     played_share: Array = field(default_factory=lambda: np.zeros(0))
     gold_met: MetFlags = field(default_factory=lambda: np.zeros(0, np.bool_))
     attention_met: MetFlags = field(default_factory=lambda: np.zeros(0, np.bool_))
+    gold_guess_chances: Array = field(default_factory=lambda: np.zeros(0))
+    attention_guess_chances: Array = field(default_factory=lambda: np.zeros(0))
     random_answer_probability: float = nan
 
     @property

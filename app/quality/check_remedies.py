@@ -6,18 +6,21 @@ from typing import Any, Literal
 
 from app.designs.campaign import Campaign
 from app.errors import pluralize
+from app.quality.caught_guessers import share_of_guessers_flagged, text_on_share_of_cases
 from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show_checks_or_empty
 from app.quality.rule_reach import (
-    CHECK_KINDS,
     MAX_CHECKS_PERCENT,
     PERCENT_STEP,
-    expected_check_count_or_none,
-    largest_workload_of_one_annotator,
-    number_of_checks_one_person_meets_text,
     propose_checks_percent_or_none,
     rule_reach_in_campaign,
 )
 from app.quality.settings import active_rule_choices_by_name, rule_threshold_and_value_of_line
+from app.quality.workload import (
+    CHECK_KINDS,
+    expected_check_count_or_none,
+    largest_workload_of_one_annotator,
+    number_of_checks_one_person_meets_text,
+)
 
 RemedyName = Literal["show", "strict"]
 STRICTER_CAREFUL_PERCENTS = (10, 5)  # failures of a careful person, tried in this order; fewer are not realistic
@@ -62,18 +65,25 @@ class UnfitCheckRule:
     pooled_sentence: str
 
 
-def unfit_check_rules(campaign: Campaign, item_count: int, check_counts: Mapping[str, int]) -> list[UnfitCheckRule]:
+def unfit_check_rules(
+    campaign: Campaign,
+    item_count: int,
+    check_counts: Mapping[str, int],
+    guess_chances: Mapping[str, float] | None = None,
+) -> list[UnfitCheckRule]:
     """Return the active rules about checks that can flag no one, with remedies; none for kinds without checks.
 
     Args:
         campaign: The campaign.
         item_count: Number of items that annotators are asked about.
         check_counts: Number of checks of each kind.
+        guess_chances: Probability that a random answer meets a check, by kind. Without it, remedies do not say how many
+            people who guess they catch.
 
     """
     if reason_hits_cannot_show_checks_or_empty(campaign):
         return []
-    planner = RemedyPlanner(campaign, item_count, check_counts)
+    planner = RemedyPlanner(campaign, item_count, check_counts, guess_chances or {})
     active_rules = active_rule_choices_by_name(campaign)
     kinds = [kind for kind in CHECK_KINDS if check_counts.get(kind) and kind in active_rules]
     return [planner.unfit_rule(kind) for kind in kinds if not planner.can_flag(campaign, kind)]
@@ -86,6 +96,7 @@ class RemedyPlanner:
     campaign: Campaign
     item_count: int
     check_counts: Mapping[str, int]
+    guess_chances: Mapping[str, float]
 
     def unfit_rule(self, kind: str) -> UnfitCheckRule:
         """Return what is wrong with the rule about a kind of checks, and what helps."""
@@ -121,8 +132,8 @@ class RemedyPlanner:
             met = self.text_on_checks_met_by_one_person(shown, kind)
             yield CheckRemedy(
                 "show",
-                f"Show checks in {percent:g} % of tasks",
-                f"Then {met}{self.failures_needed_text_or_empty(shown, kind)}.",
+                self.title_of_showing_checks(shown),
+                f"Then {met}{self.failures_needed_text_or_empty(shown, kind)}.{self.caught_text_or_empty(shown, kind)}",
                 {"checks_percent": percent},
             )
         if not self.can_flag(shown, kind):
@@ -133,12 +144,15 @@ class RemedyPlanner:
         for careful_percent, changed in self.stricter_campaigns(kind):
             if self.can_flag(changed, kind):
                 percent, failures = changed.checks_percent, self.failures_needed(changed, kind)
-                shown_too = "" if percent == self.campaign.checks_percent else f", shown in {percent:g} % of tasks"
+                workload = largest_workload_of_one_annotator(changed, self.item_count, self.check_counts)
+                share_text = "to everyone" if workload.meets_all_checks else f"in {percent:g} % of tasks"
+                shown_too = "" if percent == self.campaign.checks_percent else f", shown {share_text}"
                 yield CheckRemedy(
                     "strict",
                     f"Flag people who fail {failures} {kind} items{shown_too}",
                     f"A careful person may then fail {careful_percent} % of them instead of "
-                    f"{self.careful_percent(kind):g} %, so keep only those whose answer is beyond doubt.",
+                    f"{self.careful_percent(kind):g} %, so keep only those whose answer is beyond doubt."
+                    f"{self.caught_text_or_empty(changed, kind)}",
                     {"quality_rules": changed.quality_rules, "checks_percent": percent},
                 )
                 return
@@ -194,6 +208,8 @@ class RemedyPlanner:
             return f"there is no complete {noun}"
         if workload.max_hits is None:
             return "one person can meet " + (f"the only {noun}" if total == 1 else f"all {pluralize(total, noun)}")
+        if workload.meets_all_checks:
+            return f"everyone meets {f'the only {noun}' if total == 1 else f'all {pluralize(total, noun)}'}"
         met = number_of_checks_one_person_meets_text(workload, kind)
         return f"one person meets {met} of {pluralize(total, noun)}"
 
@@ -202,6 +218,24 @@ class RemedyPlanner:
         if self.can_flag(campaign, kind):
             return ""
         return f"; the rule needs {pluralize(self.failures_needed(campaign, kind), 'failure')}"
+
+    def title_of_showing_checks(self, campaign: Campaign) -> str:
+        """Return the text of the button that stores the share of tasks with checks."""
+        workload = largest_workload_of_one_annotator(campaign, self.item_count, self.check_counts)
+        if not workload.meets_all_checks:
+            return f"Show checks in {campaign.checks_percent:g} % of tasks"
+        total = sum(workload.max_checks.values())
+        return f"Show everyone {'the check' if total == 1 else f'all {total} checks'}, at random places"
+
+    def caught_text_or_empty(self, campaign: Campaign, kind: str) -> str:
+        """Return how many people who guess the rule catches, as a sentence after another one; empty if unknown, or if
+        the rule can flag no one.
+        """
+        if kind not in self.guess_chances or not self.can_flag(campaign, kind):
+            return ""
+        workload = largest_workload_of_one_annotator(campaign, self.item_count, self.check_counts)
+        share = share_of_guessers_flagged(campaign, workload, kind, self.guess_chances[kind])
+        return f" Someone who guesses is caught {text_on_share_of_cases(share)}."
 
     def pooled_sentence(self, kind: str) -> str:
         """Return that failures count among other signs of carelessness, if the rule about these can flag someone."""

@@ -17,6 +17,7 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import LabelledCampaign
 from app.designs.design import Design
 from app.errors import Conflict, pluralize, shorten_echo
+from app.quality.behaviour import GUESS_CHANCE
 from app.quality.check_expectations import (
     CriterionDesigns,
     criterion_designs,
@@ -26,6 +27,7 @@ from app.quality.check_expectations import (
 )
 from app.quality.check_positions import PlacedCheck
 from app.quality.expected_answers import Feedback
+from app.quality.guess_chances import chance_that_guess_meets_check, chance_that_guess_meets_order
 
 CheckKind = Literal["gold", "attention"]
 MIN_HIT_ITEMS_FOR_ONE_CHECK = 3  # in smaller HITs a single check would stand out
@@ -138,12 +140,15 @@ class CheckPlaceOfHit(CheckPlace):
 
 
 class CheckOutcome(NamedTuple):
-    """Whether an annotator met a check, or the order of several checks that were shown together."""
+    """Whether an annotator met a check, or the order of several checks that were shown together, and the probability
+    that a random answer meets it.
+    """
 
     annotator_id: int
     kind: CheckKind
     check_numbers: tuple[int, ...]
     met: bool
+    guess_chance: float = GUESS_CHANCE
 
 
 def number_of_checks_per_hit(campaign: LabelledCampaign) -> int:
@@ -372,6 +377,9 @@ def outcomes_of_checks_in_hit_rows(designs: CriterionDesigns, rows: Sequence[Any
             rows[about[0].position].kind,
             tuple(row.check_number for row in rows) if is_order else (rows[about[0].position].check_number,),
             all(one.met for one in about),
+            chance_that_guess_meets_order(designs, [row.expected for row in rows])
+            if is_order
+            else chance_that_guess_meets_check(designs, rows[about[0].position].expected),
         )
         for (is_order, _), about in sorted(together.items())
     ]

@@ -5,13 +5,9 @@ from dataclasses import dataclass, replace
 
 from app.designs.campaign import Campaign
 from app.quality.checks import reason_hits_cannot_show_checks_or_empty
-from app.quality.rule_reach import (
-    CHECK_KINDS,
-    RuleReach,
-    largest_workload_of_one_annotator,
-    reach_of_active_rules_by_name,
-)
+from app.quality.rule_reach import RuleReach, reach_of_active_rules_by_name
 from app.quality.settings import rule_threshold_and_value_of_line
+from app.quality.workload import CHECK_KINDS, largest_workload_of_one_annotator
 
 PROPOSED_FALSE_ALARMS = (5.0, 10.0, 20.0)  # per 1,000 careful people, tried if no rule can find anyone otherwise
 

@@ -1,7 +1,7 @@
 """Quality inbox: annotators by rules, the ones that need a decision first.
 
-A rule's state of an annotator follows from its stored findings and from the amount of their work. No value is read: a
-request needs no statistics.
+A rule's state of an annotator follows from its stored findings and from its assessment of their answers, which
+`AnnotatorComparisons` keeps. Without enough work, the evidence says what is missing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.designs.campaign import Campaign
 from app.errors import pluralize
 from app.quality.decisions import BlockedState
-from app.quality.rule import RuleRequirement
+from app.quality.rule import RuleAssessment, RuleRequirement
+from app.quality.rule_assessments import AssessmentsOfAnnotators
 from app.quality.rule_reach import RuleReach, load_rule_reach_by_name
 from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
 from app.quality.settings import active_rule_choices_by_name
@@ -22,6 +23,7 @@ from app.quality.settings import active_rule_choices_by_name
 RuleState = Literal["flagged", "fine", "unknown", "off"]
 
 INBOX_ROWS_PER_PAGE = 50
+NOT_ASSESSED = RuleAssessment("unknown", "")  # answers that do not count, or that are being compared
 
 COUNT_INBOX_ROWS = text("""
     SELECT count(*) FILTER (WHERE a.answered OR a.barred IS NOT NULL) AS listed,
@@ -91,10 +93,13 @@ class AnnotatorWork:
 
 
 class InboxCell(NamedTuple):
-    """State of a rule about an annotator, with the evidence for it as a sentence."""
+    """State of a rule about an annotator, with the evidence for it as a sentence, and its main number with an interval
+    if the rule has one.
+    """
 
     state: RuleState
     evidence: str
+    figure: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,10 +142,11 @@ async def load_page_of_quality_inbox(
     campaign: Campaign,
     *,
     item_count: int,
+    assessments: AssessmentsOfAnnotators,
     limit: int = INBOX_ROWS_PER_PAGE,
     offset: int = 0,
 ) -> QualityInbox:
-    """Return a page of the annotators by rules."""
+    """Return a page of the annotators by rules. `assessments` are those by the active rules."""
     choices = active_rule_choices_by_name(campaign)
     reaches = await load_rule_reach_by_name(connection, campaign, item_count=item_count)
     applicable = {name: choice for name, choice in choices.items() if reaches[name].starts_at}
@@ -163,6 +169,7 @@ async def load_page_of_quality_inbox(
                 requirements=requirements,
                 reaches=reaches,
                 largest_work=largest,
+                assessments=assessments.get(row.id, {}),
             )
             for row in rows
         ],
@@ -199,15 +206,17 @@ def build_inbox_row(
     requirements: Mapping[str, RuleRequirement],
     reaches: Mapping[str, RuleReach],
     largest_work: Sequence[Row[Any]],
+    assessments: Mapping[str, RuleAssessment],
 ) -> InboxRow:
     """Return an annotator's row. `largest_work` holds the largest amounts in the campaign, the largest first."""
     cells = {
         name: build_inbox_cell(
             requirement,
-            reaches[name].never_reason,
             findings.get((row.id, name), ""),
-            work,
-            count_others_with_enough_work(requirement, work, largest_work),
+            assessments.get(name, NOT_ASSESSED),
+            never_reason=reaches[name].never_reason,
+            work=work,
+            other_annotators=count_others_with_enough_work(requirement, work, largest_work),
         )
         for name, requirement in requirements.items()
     }
@@ -225,28 +234,42 @@ def count_others_with_enough_work(
 
 
 def build_inbox_cell(
-    requirement: RuleRequirement, never_reason: str, finding: str, work: AnnotatorWork, other_annotators: int
+    requirement: RuleRequirement,
+    finding: str,
+    assessment: RuleAssessment,
+    *,
+    never_reason: str = "",
+    work: AnnotatorWork,
+    other_annotators: int,
 ) -> InboxCell:
     """Return the state of a rule about an annotator.
 
     Args:
         requirement: The work that the rule needs.
-        never_reason: Why the rule finds no one in this campaign, empty if it may.
         finding: The newest finding as a sentence, empty without one.
+        assessment: The rule's assessment of the annotator now.
+        never_reason: Why the rule finds no one in this campaign, empty if it may.
         work: The annotator's work.
         other_annotators: Number of others with enough work to be compared with, up to `MIN_OTHER_ANNOTATORS`.
 
     """
     if finding:
-        return InboxCell("flagged", finding)
+        return InboxCell("flagged", finding, assessment.figure)
+    missing = ""
+    if assessment.state == "unknown":
+        missing = never_reason or sentence_on_missing_work_or_empty(requirement, work, other_annotators)
+    evidence = " ".join(filter(None, (assessment.sentence, missing)))
+    return InboxCell(assessment.state, evidence, assessment.figure)
+
+
+def sentence_on_missing_work_or_empty(requirement: RuleRequirement, work: AnnotatorWork, other_annotators: int) -> str:
+    """Return which work of the annotator, or of others, the rule needs to flag someone; empty if there is enough."""
     amount, unit = work.amount_of_work_in_unit(requirement.unit), requirement.unit.removeprefix("failed ")
     if unit == "implied pair":
         unit = "task"
     if amount < requirement.count:
-        if never_reason:
-            return InboxCell("unknown", never_reason)
-        return InboxCell("unknown", f"Needs {pluralize(requirement.count, unit)}; so far {amount:,}.")
+        return f"Needs {pluralize(requirement.count, unit)}; so far {amount:,}."
     if requirement.count_per_other and other_annotators < requirement.other_annotators:
         needed = f"{requirement.other_annotators} others with {pluralize(requirement.count_per_other, unit)} each"
-        return InboxCell("unknown", f"Needs {needed}; so far {other_annotators}.")
-    return InboxCell("fine", f"Nothing found in {pluralize(amount, unit)}.")
+        return f"Needs {needed}; so far {other_annotators}."
+    return ""

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from sqlalchemy import text
@@ -19,7 +19,7 @@ from app.designs.design import Design
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.online.law import AnnotatorDescription
 from app.inference.ratings.annotator_evidence import ScoredJudgments
-from app.quality.behaviour import AnnotatorBehaviour, MetFlags
+from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.checks import CheckKind, CheckOutcome, load_check_outcomes
 from app.record import law_storage, responses
 from app.record.answer_seconds import load_answer_duration_columns
@@ -143,7 +143,9 @@ def build_behaviours_by_annotator(design: Design, inputs: RuleInputs) -> dict[in
     sorted_columns = {name: column[order] for name, column in columns.items()}
     seconds = split_column_by_annotator(inputs.answer_seconds, "seconds")
     played_shares = split_column_by_annotator(inputs.played_shares, "played_share")
-    checks = outcomes_without_probably_wrong_checks(inputs.check_outcomes)
+    checks_by_annotator: dict[int, list[CheckOutcome]] = {}
+    for outcome in outcomes_without_probably_wrong_checks(inputs.check_outcomes):
+        checks_by_annotator.setdefault(outcome.annotator_id, []).append(outcome)
     behaviours = {}
     for place, number in enumerate(annotator_ids.tolist()):
         own_rows = slice(ends[place], ends[place + 1])
@@ -156,8 +158,7 @@ def build_behaviours_by_annotator(design: Design, inputs: RuleInputs) -> dict[in
             seconds=seconds.get(number, np.zeros(0)),
             played_share=played_shares.get(number, np.zeros(0)),
             random_answer_probability=inputs.random_answer_probabilities.get(number, nan),
-            gold_met=met_flag_of_each_check_of_annotator(number, checks, "gold"),
-            attention_met=met_flag_of_each_check_of_annotator(number, checks, "attention"),
+            **check_columns_of_annotator(checks_by_annotator.get(number, ())),
             **own_columns,
         )
     return behaviours
@@ -181,14 +182,14 @@ def probably_wrong_check_numbers(outcomes: Sequence[CheckOutcome]) -> set[int]:
     }
 
 
-def met_flag_of_each_check_of_annotator(
-    annotator_id: int, outcomes: Sequence[CheckOutcome], kind: CheckKind
-) -> MetFlags:
-    """Return whether an annotator met each check of a kind, in the order of their answers."""
-    return np.array(
-        [outcome.met for outcome in outcomes if outcome.annotator_id == annotator_id and outcome.kind == kind],
-        np.bool_,
-    )
+def check_columns_of_annotator(outcomes: Sequence[CheckOutcome]) -> dict[str, Any]:
+    """Return the columns of `AnnotatorBehaviour` about one annotator's checks, in the order of their answers."""
+    columns: dict[str, Any] = {}
+    for kind in get_args(CheckKind):
+        own = [outcome for outcome in outcomes if outcome.kind == kind]
+        columns[f"{kind}_met"] = np.array([outcome.met for outcome in own], np.bool_)
+        columns[f"{kind}_guess_chances"] = np.array([outcome.guess_chance for outcome in own], np.float64)
+    return columns
 
 
 def split_column_by_annotator(columns: Mapping[str, NumberColumn], name: str) -> dict[int, Array]:

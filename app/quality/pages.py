@@ -27,8 +27,11 @@ from app.quality.bulk_decisions import (
     apply_bulk_decision_and_return_outcome,
     parse_bulk_action_or_refuse,
 )
+from app.quality.caught_guessers import load_guess_chance_by_kind, sentences_on_caught_guessers_or_empty
 from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id_or_refuse
 from app.quality.dependencies import Comparisons, Medians, Revisions
+from app.quality.guesser_reach import sentence_on_judgments_until_guessers_are_flagged_or_empty
+from app.quality.peer_agreement import has_few_answers
 from app.quality.rule_reach import load_notice_on_too_few_annotators_or_empty, load_reach_summary
 from app.quality.rule_sentences import parts_of_rule_sentence
 from app.quality.settings import RULE_ACTIONS, active_rule_choices_by_name, parse_all_rule_choices_by_name
@@ -38,9 +41,13 @@ from app.record.campaign import load_campaign_for_page_or_refuse
 router = researcher_router("/admin/campaigns/{slug}")
 
 
-# Platforms stand above this room, so the application hands the function in.
+# Platforms and analysis stand above this room, so the application hands the functions in.
 ListPlatformsToApprove = Annotated[
     Callable[[Any, Any], Awaitable[Sequence[Any]]], dependency_on_app_state("list_platforms_to_approve")
+]
+
+LoadFindingAboutAnnotators = Annotated[
+    Callable[..., Awaitable[Any]], dependency_on_app_state("load_finding_about_annotators")
 ]
 
 ANNOTATOR_ROWS_PER_PAGE = 50
@@ -198,20 +205,37 @@ def redirect_to_annotator_page(slug: str, annotator: str) -> Response:
 
 @router.get("/checks")
 async def quality_inbox_page(
-    request: Request, connection: Transaction, slug: str, *, number: AnnotatorPageNumber = 1, before: str = ""
+    request: Request,
+    connection: Transaction,
+    comparisons: Comparisons,
+    slug: str,
+    *,
+    load_finding_about_annotators: LoadFindingAboutAnnotators,
+    number: AnnotatorPageNumber = 1,
+    before: str = "",
 ) -> HTMLResponse:
     """Show the quality inbox; `before` has the states before the last decision, for its undo bar."""
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     silent = campaign.status == "draft" or not active_rule_choices_by_name(campaign)
     size = inbox.INBOX_ROWS_PER_PAGE
+    comparison = await comparisons.load_newest_comparison(connection, campaign)
     quality_inbox = await inbox.load_page_of_quality_inbox(
-        connection, campaign, item_count=campaign.item_count, limit=size, offset=size * (number - 1)
+        connection,
+        campaign,
+        item_count=campaign.item_count,
+        assessments=comparison.assessments,
+        limit=size,
+        offset=size * (number - 1),
     )
     rules = parse_all_rule_choices_by_name(campaign.quality_preset, campaign.quality_rules)
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     context = {
         "campaign": campaign,
         "inbox": quality_inbox,
+        "is_assessing": comparison.is_running,
+        "disagreement": await load_finding_about_annotators(
+            campaign, may_fit=await has_few_answers(connection, campaign.id)
+        ),
         "page": Page[Any](number, size, quality_inbox.total),
         "states_before": parse_former_state_by_annotator_name(before),
         "actions_by_state": ACTIONS_BY_BLOCKED_STATE,
@@ -221,8 +245,15 @@ async def quality_inbox_page(
         "rule_actions": RULE_ACTIONS,
         "sentences": {name: parts_of_rule_sentence(choice.rule) for name, choice in rules.items()},
         "reach_by_rule": reach_summary.by_rule,
+        "guesser_sentence": sentence_on_judgments_until_guessers_are_flagged_or_empty(
+            campaign, reach_summary.workload, comparison.assessments
+        ),
         "expected_checks": reach_summary.expected_checks,
+        "caught_guessers": sentences_on_caught_guessers_or_empty(
+            campaign, reach_summary.workload, await load_guess_chance_by_kind(connection, campaign)
+        ),
         "may_one_person_meet_all_checks": reach_summary.may_one_person_meet_all_checks,
+        "meets_all_checks": reach_summary.workload.meets_all_checks,
         "too_few_annotators": ""
         if silent
         else await load_notice_on_too_few_annotators_or_empty(connection, campaign.id),

@@ -1,4 +1,4 @@
-"""Agreement of each annotator with the others, and the reliability and bias estimated from it.
+"""Agreement of each annotator with the others, the reliability and bias estimated from it, and the rules' assessments.
 
 It is computed when a researcher opens the page, in another process if that takes long, and kept until new answers come.
 For very many judgments, a random sample of items is compared.
@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from cachetools import LRUCache
@@ -31,7 +31,9 @@ from app.inference.ratings import annotator_aware
 from app.inference.ratings import peer_correlations as ratings_correlations
 from app.quality import inputs
 from app.quality.behaviour import AnnotatorBehaviour
+from app.quality.rule_assessments import AssessmentsOfAnnotators, load_assessments_of_annotators
 from app.quality.sequential_limits import ends_of_sequential_correlation_interval
+from app.quality.settings import settings_of_rules
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import load_judgment_column_by_name
@@ -75,11 +77,14 @@ class AnnotatorComparison(NamedTuple):
 
 @dataclass(frozen=True)
 class CampaignComparison:
-    """Comparisons of all annotators by id, from the judgments of `compared_items` of the `judged_items`."""
+    """Comparisons of all annotators by id, from the judgments of `compared_items` of the `judged_items`, and the
+    assessments of these annotators by the active rules.
+    """
 
     by_annotator: Mapping[int, AnnotatorComparison]
     compared_items: int
     judged_items: int
+    assessments: AssessmentsOfAnnotators
 
 
 class NewestComparison(NamedTuple):
@@ -95,6 +100,11 @@ class NewestComparison(NamedTuple):
             comparison.reliability is not None for comparison in self.comparison.by_annotator.values()
         )
 
+    @property
+    def assessments(self) -> AssessmentsOfAnnotators:
+        """Assessments by the active rules; empty before the first comparison."""
+        return self.comparison.assessments if self.comparison else {}
+
     def comparison_of_annotator(self, annotator_id: int) -> AnnotatorComparison:
         """Return the comparison of one annotator."""
         return (
@@ -104,14 +114,20 @@ class NewestComparison(NamedTuple):
         )
 
 
+class KeptComparison(NamedTuple):
+    """A comparison, and the watermark and the settings of rules that it was made with."""
+
+    watermark: Watermark
+    rule_settings: tuple[Any, ...]
+    comparison: CampaignComparison
+
+
 @dataclass
 class AnnotatorComparisons:
     """Cache of comparisons by campaign. A child process makes the long ones, one at a time."""
 
     engine: AsyncEngine
-    cache: LRUCache[int, tuple[Watermark, CampaignComparison]] = field(
-        default_factory=lambda: LRUCache(MAX_CAMPAIGNS_COMPARED)
-    )
+    cache: LRUCache[int, KeptComparison] = field(default_factory=lambda: LRUCache(MAX_CAMPAIGNS_COMPARED))
     tasks: KeyedTasks[int] = field(default_factory=lambda: KeyedTasks("annotator comparisons"))
     process_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -119,31 +135,34 @@ class AnnotatorComparisons:
         """Return the comparison as of now if it is known or quick to compute; otherwise start it and return the last
         one.
         """
-        old_watermark, comparison = self.cache.get(campaign.id, (None, None))
-        watermark, first_new_seq, _ = await poll_changes(connection, campaign.id, old_watermark)
-        if comparison is not None and first_new_seq is None:
-            return NewestComparison(comparison, is_running=False)
-        parameters = {"campaign": campaign.id, "most": MAX_ANSWERS_COMPARED_INLINE}
-        if (await connection.execute(HAS_FEW_ANSWERS, parameters)).scalar_one():
+        kept, rule_settings = self.cache.get(campaign.id), settings_of_rules(campaign)
+        watermark, first_new_seq, _ = await poll_changes(connection, campaign.id, kept and kept.watermark)
+        if kept and first_new_seq is None and kept.rule_settings == rule_settings:
+            return NewestComparison(kept.comparison, is_running=False)
+        if await has_few_answers(connection, campaign.id):
             comparison = await compare_annotators(connection, campaign)
-            self.cache[campaign.id] = watermark, comparison
+            self.cache[campaign.id] = KeptComparison(watermark, rule_settings, comparison)
             return NewestComparison(comparison, is_running=False)
         if campaign.id not in self.tasks:
             self.tasks.start(campaign.id, partial(self.compare_in_process_and_cache, campaign, watermark))
-        return NewestComparison(comparison, is_running=True)
+        return NewestComparison(kept.comparison if kept else None, is_running=True)
 
     async def compare_in_process_and_cache(self, campaign: Campaign, watermark: Watermark) -> None:
         """Compare the campaign's annotators in another process, and cache the comparison with the watermark."""
         async with self.process_lock:
             url = self.engine.url.render_as_string(hide_password=False)
-            self.cache[campaign.id] = (
-                watermark,
-                await run_in_process(compare_campaign_annotators_in_database_at_url, url, campaign.slug),
-            )
+            comparison = await run_in_process(compare_campaign_annotators_in_database_at_url, url, campaign.slug)
+            self.cache[campaign.id] = KeptComparison(watermark, settings_of_rules(campaign), comparison)
 
     async def stop(self) -> None:
         """Cancel the running comparisons."""
         await self.tasks.stop()
+
+
+async def has_few_answers(connection: AsyncConnection, campaign_id: int) -> bool:
+    """Return whether annotators can be compared while a page waits."""
+    parameters = {"campaign": campaign_id, "most": MAX_ANSWERS_COMPARED_INLINE}
+    return bool((await connection.execute(HAS_FEW_ANSWERS, parameters)).scalar_one())
 
 
 async def compare_campaign_annotators_in_database_at_url(database_url: str, slug: str) -> CampaignComparison:
@@ -157,8 +176,9 @@ async def compare_campaign_annotators_in_database_at_url(database_url: str, slug
 
 
 async def compare_annotators(connection: AsyncConnection, campaign: Campaign) -> CampaignComparison:
-    """Compare all annotators by the first criterion and the answers that count. Annotators without judgments are left
-    out.
+    """Compare all annotators by the first criterion and the answers that count, and assess them by the rules.
+
+    Annotators without judgments are left out.
     """
     first = campaign.criteria[0]
     limit = inputs.MAX_RULE_JUDGMENTS // max(1, campaign.items_per_hit)
@@ -172,7 +192,8 @@ async def compare_annotators(connection: AsyncConnection, campaign: Campaign) ->
     comparison_by_annotator = await asyncio.to_thread(
         annotator_comparison_by_id_from_judgments, first.design, sampled_columns, estimates_by_annotator
     )
-    return CampaignComparison(comparison_by_annotator, sampled_count, item_count)
+    assessments = await load_assessments_of_annotators(connection, campaign)
+    return CampaignComparison(comparison_by_annotator, sampled_count, item_count, assessments)
 
 
 def sample_judgments_and_count_their_items(

@@ -1,6 +1,7 @@
 """Base of rules for annotators. A rule is a pure function from an annotator's behaviour to a finding or None."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import nan
 from typing import Annotated, ClassVar, Literal, NamedTuple
@@ -11,10 +12,14 @@ from app.designs.field_flags import InputModel
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
+from app.quality.sequential_limits import is_event_share_above_limit
 
 RuleAction = Literal["nothing", "warn", "hold", "exclude"]
 
 Percent = Annotated[float, Field(ge=1, le=99, allow_inf_nan=False)]
+AssessmentState = Literal["flagged", "fine", "unknown"]
+
+MISSED_RATE = 0.05  # share of careless annotators about whom a rule may say, at any time, that it found nothing
 
 
 class RuleFinding(NamedTuple):
@@ -22,6 +27,24 @@ class RuleFinding(NamedTuple):
 
     measures: dict[str, float]
     sentence: str
+
+
+class RuleAssessment(NamedTuple):
+    """Everything that a rule can say about an annotator now.
+
+    Attributes:
+        state: "flagged" if the answers are too careless for an accident, "fine" if they exclude an annotator whom the
+            rule looks for, "unknown" if neither is sure yet.
+        sentence: The evidence, with the measured numbers.
+        measures: Measured numbers by name, as they are stored with a finding.
+        figure: The main number with its interval, shown next to the mark; empty if the rule has none.
+
+    """
+
+    state: AssessmentState
+    sentence: str
+    measures: Mapping[str, float] = {}
+    figure: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,6 +58,7 @@ class RuleRequirement:
             annotators.
         target: Annotators that the rule can find with this amount.
         other_annotators: Number of others to compare with; 0 for rules that do not compare annotators.
+        others_condition: Condition on the others, as the end of a sentence; empty if there is none.
 
     """
 
@@ -43,6 +67,7 @@ class RuleRequirement:
     count_per_other: int = 0
     target: str = "anyone"
     other_annotators: int = 0
+    others_condition: str = ""
 
 
 class QualityRule(InputModel, ABC):
@@ -81,14 +106,21 @@ class QualityRule(InputModel, ABC):
     @abstractmethod
     def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the smallest amount of an annotator's work that the rule needs; `false_alarm_rate` is as in
-        `finding_about_annotator_or_none`.
+        `assess_annotator`.
         """
 
-    @abstractmethod
     def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Return the finding about an annotator, None without one.
+        """Return the finding about an annotator, None without one; the arguments are those of `assess_annotator`."""
+        assessment = self.assess_annotator(behaviour, other_measures, false_alarm_rate)
+        return RuleFinding(dict(assessment.measures), assessment.sentence) if assessment.state == "flagged" else None
+
+    @abstractmethod
+    def assess_annotator(
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+    ) -> RuleAssessment:
+        """Return what the rule can say about an annotator.
 
         Args:
             behaviour: The annotator's behaviour.
@@ -97,6 +129,38 @@ class QualityRule(InputModel, ABC):
             false_alarm_rate: Share of careful people that the rule may find, 0 to 1, however often it looks at them.
 
         """
+
+
+def assess_event_share(
+    event_count: int,
+    case_count: int,
+    max_share: float,
+    false_alarm_rate: float,
+    *,
+    sentence: str,
+    measures: Mapping[str, float],
+    careless_share: float | None = None,
+) -> RuleAssessment:
+    """Return the assessment of an annotator whose answers contain an event that is usual for careless people.
+
+    Args:
+        event_count: Number of cases with the event.
+        case_count: Number of cases.
+        max_share: Share of events of a careful person, at most, 0 to 1. The annotator is flagged beyond it.
+        false_alarm_rate: As in `assess_annotator`.
+        sentence: The evidence.
+        measures: As in `RuleAssessment`.
+        careless_share: Share of events of a careless person, at least; below it, nothing is found. None for
+            `max_share`.
+
+    """
+    careless = max_share if careless_share is None else careless_share
+    state: AssessmentState = "unknown"
+    if is_event_share_above_limit(event_count, case_count, max_share, false_alarm_rate):
+        state = "flagged"
+    elif is_event_share_above_limit(case_count - event_count, case_count, 1.0 - careless, MISSED_RATE):
+        state = "fine"
+    return RuleAssessment(state, sentence, measures)
 
 
 def share_as_percent(share: float) -> str:

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 MIN_SCAN_PAUSE_SECONDS = 3.0  # one scan covers the answers that come meanwhile
 SCAN_PAUSE_FACTOR = 20  # times the duration of the last scan, so that scans use at most a twentieth of a processor
-MAX_REMEMBERED_SCANS = 100  # scan positions kept; a scan with one reads only annotators with new answers
+MAX_REMEMBERED_SCANS = 100  # scan positions kept; a scan with one ends at once if there are no new answers
 
 
 class CampaignScan(Protocol):

@@ -5,19 +5,24 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import NamedTuple
 
-import numpy as np
-from scipy.special import bdtrc
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
 from app.errors import pluralize
-from app.quality.checks import number_of_checks_per_hit
 from app.quality.rule import QualityRule, RuleRequirement
 from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
 from app.quality.settings import RuleChoice, active_rule_choices_by_name
+from app.quality.workload import (
+    CHECK_KINDS,
+    AnnotatorWorkload,
+    distribution_of_checks_met,
+    expected_check_count_or_none,
+    largest_workload_of_one_annotator,
+    number_of_checks_one_person_meets_text,
+    sentence_on_checks_met_by_one_person_or_empty,
+)
 
-CHECK_KINDS = ("gold", "attention")  # kinds of checks, and names of the rules about them
 DEFAULT_CHECKS_PERCENT, MAX_CHECKS_PERCENT, PERCENT_STEP = 10, 50, 5  # shares of HITs that are proposed
 MIN_REACH_PROBABILITY = 0.001  # a rule has no reach if one person meets enough checks with a smaller probability
 
@@ -31,28 +36,6 @@ COUNT_ANNOTATORS_WITH_ANSWERS = text("""
             SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = a.id)
         LIMIT :most) AS some_of_them
 """)
-
-
-@dataclass(frozen=True)
-class AnnotatorWorkload:
-    """Most work that one person may do in a campaign; None where it is unlimited or not known yet.
-
-    Attributes:
-        max_hits: HITs of one person.
-        max_checks: HITs with a check of each kind that one person can meet; empty while unknown.
-        checks_percent: Share of HITs that show a check, in percent.
-
-    """
-
-    max_hits: int | None
-    judgments_per_hit: int
-    max_checks: Mapping[str, int]
-    checks_percent: float
-
-    @property
-    def may_meet_all_checks(self) -> bool:
-        """Whether one person may do more HITs than there are HITs with checks that they have not met."""
-        return bool(self.max_checks) and (self.max_hits is None or self.max_hits > sum(self.max_checks.values()))
 
 
 @dataclass(frozen=True)
@@ -81,11 +64,14 @@ class RuleReach:
 
 @dataclass(frozen=True)
 class ReachSummary:
-    """Reach of each active rule of a campaign by the rule's name, and the number of checks of one person."""
+    """Reach of each active rule of a campaign by the rule's name, the number of checks of one person, and the most work
+    of one person.
+    """
 
     by_rule: Mapping[str, RuleReach]
     expected_checks: str
     may_one_person_meet_all_checks: bool
+    workload: AnnotatorWorkload
 
     def unfit_rules_except(self, rule_names: Collection[str]) -> list[RuleReach]:
         """Return the rules that find no one because one person does too little, without those of these names."""
@@ -104,7 +90,8 @@ async def load_reach_summary(connection: AsyncConnection, campaign: Campaign, *,
     rows = await connection.execute(COUNT_CHECKS_BY_KIND, {"campaign": campaign.id})
     workload = largest_workload_of_one_annotator(campaign, item_count, {row.kind: row.items for row in rows})
     by_rule = reach_of_active_rules_by_name(campaign, workload)
-    return ReachSummary(by_rule, sentence_on_checks_met_by_one_person_or_empty(workload), workload.may_meet_all_checks)
+    expected_checks = sentence_on_checks_met_by_one_person_or_empty(workload)
+    return ReachSummary(by_rule, expected_checks, workload.may_meet_all_checks, workload)
 
 
 def reach_of_active_rules_by_name(campaign: Campaign, workload: AnnotatorWorkload) -> dict[str, RuleReach]:
@@ -116,50 +103,6 @@ def reach_of_active_rules_by_name(campaign: Campaign, workload: AnnotatorWorkloa
         )
         for name, choice in active_rule_choices_by_name(campaign).items()
     }
-
-
-def average_count_of_hits_with_checks(max_hits: int, max_hits_with_checks: int, checks_percent: float) -> float:
-    """Return how many of one person's HITs show checks on average.
-
-    Each HIT shows checks with the same probability, until the person has met all checks.
-
-    Args:
-        max_hits: HITs of the person.
-        max_hits_with_checks: HITs after which the person has met all checks.
-        checks_percent: Share of HITs that show checks, in percent.
-
-    """
-    if max_hits <= max_hits_with_checks:
-        return max_hits * checks_percent / 100
-    # The mean of min(X, m), where X is binomial and m the most HITs with checks: the sum of P(X > k) for k below m.
-    return float(bdtrc(np.arange(max_hits_with_checks), max_hits, checks_percent / 100).sum())
-
-
-def expected_check_count_or_none(workload: AnnotatorWorkload, kind: str) -> float | None:
-    """Return how many checks of a kind one person meets on average; None if their HITs are unlimited.
-
-    A share of the HITs shows checks; which kind is as likely as its share of all checks. Nobody meets a check twice.
-    """
-    if workload.max_hits is None:
-        return None
-    available, check_total = workload.max_checks.get(kind, 0), sum(workload.max_checks.values())
-    if not check_total:
-        return 0.0
-    return (
-        average_count_of_hits_with_checks(workload.max_hits, check_total, workload.checks_percent)
-        * available
-        / check_total
-    )
-
-
-def sentence_on_checks_met_by_one_person_or_empty(workload: AnnotatorWorkload) -> str:
-    """Return how many checks one person meets, as a sentence; empty if the campaign has none or HITs are unlimited."""
-    expected = {kind: expected_check_count_or_none(workload, kind) for kind in CHECK_KINDS}
-    meets = [f"{number:.1f} {kind} items" for kind, number in expected.items() if number]
-    if not meets:
-        return ""
-    hits = pluralize(workload.max_hits or 0, "task")
-    return f"With {hits} per person, one person meets {' and '.join(meets)} on average."
 
 
 def sentences_on_check_counts_and_failures_needed(
@@ -225,7 +168,9 @@ def propose_checks_percent_or_none(
         work_phrase = f"With {pluralize(hits, 'task')} per person"
     expected = replace(workload, max_hits=hits, checks_percent=percent)
     met = sum(expected_check_count_or_none(expected, kind) or 0.0 for kind in CHECK_KINDS)
-    reason = f"{work_phrase}, a person then meets about {round(met, 1):g} of {pluralize(available, 'check')}"
+    of_all = f"about {round(met, 1):g} of {pluralize(available, 'check')}"
+    met_text = f"all {pluralize(available, 'check')}" if expected.meets_all_checks and available > 1 else of_all
+    reason = f"{work_phrase}, a person then meets {met_text}"
     if least_percent > MAX_CHECKS_PERCENT:
         return ChecksProposal(percent, f"{reason}; a share above {MAX_CHECKS_PERCENT} % is not possible.")
     if wanted < available:
@@ -249,14 +194,6 @@ def text_on_number_of_checks_one_person_meets(workload: AnnotatorWorkload, kind:
     return f"; with {hits} per person an annotator meets {number_of_checks_one_person_meets_text(workload, kind)}"
 
 
-def number_of_checks_one_person_meets_text(workload: AnnotatorWorkload, kind: str) -> str:
-    """Return how many checks of a kind one person meets, such as "about 0.9", or "at most 3" if HITs are unlimited."""
-    expected = expected_check_count_or_none(workload, kind)
-    if expected is None:
-        return f"at most {workload.max_checks.get(kind, 0):,}"
-    return f"about {round(expected, 1):g}"
-
-
 async def load_notice_on_too_few_annotators_or_empty(connection: AsyncConnection, campaign_id: int) -> str:
     """Return a sentence saying that rules which compare annotators find nothing yet; empty if enough annotators have
     answered.
@@ -269,32 +206,6 @@ async def load_notice_on_too_few_annotators_or_empty(connection: AsyncConnection
         f"{answered} {'has' if answered == 1 else 'have'} answered so far" if answered else "no one has answered yet"
     )
     return f"Rules that compare annotators need {needed} of them; {so_far_text}."
-
-
-def largest_workload_of_one_annotator(
-    campaign: Campaign, item_count: int | None, check_counts: Mapping[str, int] | None
-) -> AnnotatorWorkload:
-    """Return the most work of one person.
-
-    Args:
-        campaign: The campaign.
-        item_count: Number of items; None while unknown.
-        check_counts: Number of checks of each kind; None while unknown.
-
-    """
-    limits = [campaign.hits_per_annotator]
-    judgments_per_hit = campaign.items_per_hit - len(campaign.design.always_shown)
-    if not campaign.repeat_items and campaign.segment_count:
-        limits.append(campaign.segment_count)
-    elif not campaign.repeat_items and item_count is not None:
-        limits.append(ceil(item_count / judgments_per_hit))
-    max_hits = min((int(limit) for limit in limits if limit is not None), default=None)
-    max_checks = (
-        {}
-        if check_counts is None
-        else {kind: check_counts.get(kind, 0) // number_of_checks_per_hit(campaign) for kind in CHECK_KINDS}
-    )
-    return AnnotatorWorkload(max_hits, judgments_per_hit, max_checks, campaign.checks_percent or 0.0)
 
 
 def rule_reach_in_campaign(
@@ -312,6 +223,7 @@ def rule_reach_in_campaign(
     starts_at = f"After {pluralize(requirement.count, requirement.unit)} by one person"
     if requirement.count_per_other:
         starts_at += f", if {requirement.other_annotators} others have {requirement.count_per_other} or more each"
+        starts_at += requirement.others_condition
     starts_at += "."
     if not requirement.unit.startswith("failed"):
         reason = reason_one_person_works_too_little_or_empty(requirement, workload)
@@ -364,10 +276,7 @@ def reason_one_person_meets_too_few_checks_or_empty(
         return f"One person sees at most {pluralize(most, f'{kind} item')}; {requirement_text}"
     if workload.max_hits is None:
         return ""
-    check_total = sum(workload.max_checks.values())
-    check_share = workload.checks_percent / 100 * (available / check_total if available and check_total else 1)
-    is_possible = requirement.count <= workload.max_hits
-    if is_possible and bdtrc(requirement.count - 1, workload.max_hits, check_share) >= MIN_REACH_PROBABILITY:
+    if distribution_of_checks_met(workload, kind)[requirement.count :].sum() >= MIN_REACH_PROBABILITY:
         return ""
     hits, met = pluralize(workload.max_hits, "task"), number_of_checks_one_person_meets_text(workload, kind)
     items = f"{kind} item" if met.endswith(" 1") else f"{kind} items"

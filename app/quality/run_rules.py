@@ -6,9 +6,8 @@ own. Two concurrent scans, also on two machines, find the same; the database let
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -22,13 +21,15 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import Conflict
 from app.quality import decisions, inputs
-from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.preference_estimates import estimate_random_answer_probability_by_annotator
 from app.quality.rule import RuleFinding
-from app.quality.settings import RuleChoice, active_rule_choices_by_name
+from app.quality.rule_assessments import assess_annotators_by_rules
+from app.quality.settings import RuleChoice, active_rule_choices_by_name, settings_of_rules
 from app.record import revisions
 from app.record.campaign import load_campaign
 from app.record.changes import Watermark, poll_changes
+
+MAX_ANNOTATORS_ALWAYS_ASSESSED = 200  # a second or less
+FULL_SCAN_GROWTH = 1.1  # of the judgments, from one assessment of everyone to the next
 
 SANCTIONS: dict[str, Callable[..., Awaitable[Any]]] = {
     "hold": decisions.hold_annotator,
@@ -57,20 +58,39 @@ class AnnotatorFinding(NamedTuple):
 
 
 class RuleScanPosition(NamedTuple):
-    """Position of a scan in the record, the settings it used, and the number of its new findings. After another process
-    has scanned, the position is empty.
+    """Position of a scan in the record. After another process has scanned, the position is empty.
+
+    Attributes:
+        watermark: The watermark up to which the record was read.
+        settings: Settings of the rules that were applied.
+        assessed_judgments: Number of judgments when all annotators were assessed the last time.
+        new_findings: Number of findings that were new.
+
     """
 
     watermark: Watermark | None
     settings: tuple[Any, ...]
+    assessed_judgments: int = 0
     new_findings: int = 0
+
+
+class NewFindings(NamedTuple):
+    """Findings that are not stored yet, and the position of the scan that made them, without its settings."""
+
+    findings: Sequence[AnnotatorFinding]
+    watermark: Watermark | None
+    assessed_judgments: int
 
 
 async def scan_annotators_and_record_findings(
     engine: AsyncEngine, campaign_id: int, *, now: datetime, last_position: RuleScanPosition | None = None
 ) -> RuleScanPosition | None:
-    """Scan all annotators who have answered since the last scan; all annotators if there was none, or the settings were
-    others. Return None if another scan is running.
+    """Scan annotators if anyone has answered since the last scan, there was none, or the settings were others. Return
+    None if another scan is running.
+
+    Everyone is assessed again, also those who finished early, since what is usual changes with the others' answers. If
+    there are many, the others are assessed again as judgments grow by `FULL_SCAN_GROWTH`, and when the campaign does
+    not run any more; until then, only those with new answers.
     """
     await revisions.switch_revision_if_it_misses_decisions(
         engine, campaign_id, now=now
@@ -79,102 +99,60 @@ async def scan_annotators_and_record_findings(
         if not (await connection.execute(TRY_LOCK_RULE_SCAN, {"campaign": campaign_id})).scalar_one():
             return None
         campaign = await load_campaign(connection, campaign_id)
-        settings = (campaign.quality_preset, campaign.quality_rules, campaign.false_alarms)
-        since = last_position.watermark if last_position and last_position.settings == settings else None
-        findings, watermark = await load_new_findings_and_watermark(connection, campaign, since)
+        settings = settings_of_rules(campaign)
+        last = last_position if last_position and last_position.settings == settings else None
+        found = await load_new_findings(connection, campaign, last or RuleScanPosition(None, settings))
     new_findings = 0
-    for finding in findings:
+    for finding in found.findings:
         new_findings += await record_finding_and_apply_action_if_new(engine, campaign, finding, now=now)
-    return RuleScanPosition(watermark, settings, new_findings)
+    return RuleScanPosition(found.watermark, settings, found.assessed_judgments, new_findings)
 
 
-async def load_new_findings_and_watermark(
-    connection: AsyncConnection, campaign: Campaign, since: Watermark | None
-) -> tuple[list[AnnotatorFinding], Watermark | None]:
-    """Return the findings that are not stored yet, and the watermark up to which the record was read."""
+async def load_new_findings(connection: AsyncConnection, campaign: Campaign, last: RuleScanPosition) -> NewFindings:
+    """Return the findings that are not stored yet, given the position of the last scan."""
     rule_choices = active_rule_choices_by_name(campaign)
-    changes = await poll_changes(connection, campaign.id, since)
+    changes = await poll_changes(connection, campaign.id, last.watermark)
     if not rule_choices or changes.first_new_seq is None:
-        return [], changes.watermark
-    annotator_ids = (
-        None
-        if changes.previous is None
-        else await inputs.load_ids_of_annotators_answering_since(connection, campaign.id, changes.first_new_seq)
+        return NewFindings([], changes.watermark, last.assessed_judgments)
+    known = {
+        (row.annotator_id, row.rule)
+        for row in await connection.execute(LIST_FINDING_KEYS, {"campaign": campaign.id})
+        if row.rule in rule_choices and row.action == rule_choices[row.rule].action
+    }
+    newly_answering = await inputs.load_ids_of_annotators_answering_since(
+        connection, campaign.id, changes.first_new_seq
     )
-    known_keys = {tuple(row) for row in await connection.execute(LIST_FINDING_KEYS, {"campaign": campaign.id})}
     findings: list[AnnotatorFinding] = []
+    assessed_judgments = last.assessed_judgments
     for criterion in campaign.criteria:
         rule_inputs = await inputs.load_rule_inputs(connection, criterion)
-        findings += await asyncio.to_thread(
-            evaluate_rules_and_return_findings, criterion, rule_inputs, rule_choices, annotator_ids
+        judgments = rule_inputs.judgments["annotator"]
+        is_full = (
+            len(np.unique(judgments)) <= MAX_ANNOTATORS_ALWAYS_ASSESSED
+            or campaign.status != "running"
+            or len(judgments) >= FULL_SCAN_GROWTH * last.assessed_judgments
         )
-    new_findings = [
-        finding
-        for finding in findings
-        if (finding.annotator_id, finding.rule_name, finding.rule_choice.action) not in known_keys
-    ]
-    return new_findings, changes.watermark
+        assessed_judgments = len(judgments) if is_full and not criterion.number else assessed_judgments
+        findings += await asyncio.to_thread(
+            find_annotators_by_rules, criterion, rule_inputs, rule_choices, known, None if is_full else newly_answering
+        )
+    return NewFindings(findings, changes.watermark, assessed_judgments)
 
 
-def evaluate_rules_and_return_findings(
+def find_annotators_by_rules(
     criterion: Criterion[Campaign],
     rule_inputs: inputs.RuleInputs,
     rule_choices: Mapping[str, RuleChoice],
-    annotator_ids: set[int] | None,
+    known: Collection[tuple[int, str]] = (),
+    annotator_ids: Collection[int] | None = None,
 ) -> list[AnnotatorFinding]:
-    """Return the findings about these annotators, all of them if None, for one criterion of a campaign. The criteria
-    share a rule's false alarms; a rule that does not read values is applied to the first criterion only.
-    """
-    if criterion.design.value_kind == "order" and "at_random" in rule_choices:
-        probabilities = estimate_random_answer_probability_by_annotator(criterion.design, rule_inputs.judgments)
-        rule_inputs = replace(rule_inputs, random_answer_probabilities=probabilities)
-    behaviours = inputs.build_behaviours_by_annotator(criterion.design, rule_inputs)
-    criterion_count = len(criterion.campaign.criteria)
-    rules = {name: choice for name, choice in rule_choices.items() if choice.rule.reads_values or not criterion.number}
-    findings: list[AnnotatorFinding] = []
-    for name, rule_choice in rules.items():
-        false_alarm_rate = (
-            criterion.campaign.false_alarms / 1000 / (criterion_count if rule_choice.rule.reads_values else 1)
-        )
-        rule_findings = evaluate_rule_and_return_findings(
-            name, rule_choice, behaviours, annotator_ids, false_alarm_rate
-        )
-        findings += (
-            [finding_with_criterion_name_in_sentence(criterion, finding) for finding in rule_findings]
-            if criterion.name and rule_choice.rule.reads_values
-            else rule_findings
-        )
-    return findings
-
-
-def finding_with_criterion_name_in_sentence(
-    criterion: Criterion[Campaign], finding: AnnotatorFinding
-) -> AnnotatorFinding:
-    """Return the finding with the criterion's name before its sentence."""
-    return finding._replace(details=finding.details._replace(sentence=f"{criterion.name}: {finding.details.sentence}"))
-
-
-def evaluate_rule_and_return_findings(
-    rule_name: str,
-    rule_choice: RuleChoice,
-    behaviours: Mapping[int, AnnotatorBehaviour],
-    annotator_ids: set[int] | None,
-    false_alarm_rate: float,
-) -> list[AnnotatorFinding]:
-    all_annotator_ids, rule = list(behaviours), rule_choice.rule
-    measures = np.array([rule.measure_for_comparison(behaviours[number]) for number in all_annotator_ids])
-    results = [
-        (
-            number,
-            rule.finding_about_annotator_or_none(
-                behaviours[number], np.delete(measures, index, axis=0), false_alarm_rate
-            ),
-        )
-        for index, number in enumerate(all_annotator_ids)
-        if annotator_ids is None or number in annotator_ids
-    ]
+    """Return the findings for one criterion; the arguments are those of `assess_annotators_by_rules`."""
     return [
-        AnnotatorFinding(number, rule_name, rule_choice, finding) for number, finding in results if finding is not None
+        AnnotatorFinding(number, name, rule_choices[name], RuleFinding(dict(assessment.measures), assessment.sentence))
+        for number, name, assessment in assess_annotators_by_rules(
+            criterion, rule_inputs, rule_choices, known, annotator_ids
+        )
+        if assessment.state == "flagged"
     ]
 
 

@@ -13,6 +13,7 @@ from scipy.special import betaincc, betaln
 
 from app.inference.ground.arrays import Array
 
+SHARE_BISECTIONS = 20  # to a millionth
 MIN_JUDGMENTS_FOR_INTERVAL = 4  # Fisher's transformation uses three of them
 
 
@@ -42,6 +43,30 @@ def is_event_share_above_limit(event_count: int, case_count: int, max_share: flo
     at most `false_alarm_rate`, however often it is asked.
     """
     return case_count > 0 and log_bayes_factor(event_count, case_count, max_share) >= -math.log(false_alarm_rate)
+
+
+def ends_of_sequential_share_interval(
+    event_count: int, case_count: int, false_alarm_rate: float
+) -> tuple[float, float]:
+    """Confidence interval of a share, 0 to 1, that holds for all looks together: the shares that neither
+    `is_event_share_above_limit` nor the same test of the opposite event excludes, each with half the rate.
+    """
+    return (
+        largest_share_below_events(event_count, case_count, false_alarm_rate / 2),
+        1.0 - largest_share_below_events(case_count - event_count, case_count, false_alarm_rate / 2),
+    )
+
+
+def largest_share_below_events(event_count: int, case_count: int, false_alarm_rate: float) -> float:
+    """Return the largest share above which the events are too many, 0 if there is none."""
+    low, high = 0.0, event_count / case_count if case_count else 0.0
+    for _ in range(SHARE_BISECTIONS):
+        middle = (low + high) / 2
+        if 0.0 < middle < 1.0 and is_event_share_above_limit(event_count, case_count, middle, false_alarm_rate):
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def min_consecutive_events_above_limit(max_share: float, false_alarm_rate: float) -> int:

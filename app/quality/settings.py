@@ -1,7 +1,7 @@
 """Settings of the rules for annotators."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import Field, StringConstraints, ValidationError, field_validator
 
@@ -67,6 +67,11 @@ class QualitySettings(InputModel):
         """Refuse lines with an unknown rule, action or threshold."""
         parse_all_rule_choices_by_name("watch", lines)
         return lines
+
+
+def settings_of_rules(campaign: Campaign) -> tuple[Any, ...]:
+    """Return the settings on which the rules' findings depend."""
+    return campaign.quality_preset, campaign.quality_rules, campaign.false_alarms
 
 
 def active_rule_choices_by_name(campaign: Campaign) -> dict[str, RuleChoice]:

@@ -28,6 +28,7 @@ from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.errors import Conflict, Invalid, join_names, shorten_echo
 from app.simulation.annotators import Habits, Population
+from app.simulation.simulated_checks import habits_for_checks, load_expected_shares_by_check_id
 
 HAS_ANSWERS_OF_PEOPLE = text("""
     SELECT EXISTS (SELECT 1 FROM responses r
@@ -135,6 +136,7 @@ def simulate_answer_to_one_criterion(
     items: Sequence[int],
     *,
     unjudgeable_items: Mapping[int, str],
+    share_by_check: Mapping[int, float],
     rng: np.random.Generator,
 ) -> Answer:
     """Answer a HIT by one criterion.
@@ -143,25 +145,36 @@ def simulate_answer_to_one_criterion(
         annotator: The simulated annotator.
         design: Design of the campaign, which turns values into answers.
         true_values: True values of all items, (N,).
-        items: Items of the HIT.
+        items: Numbers under which the HIT shows items and checks.
         unjudgeable_items: Items that cannot be judged, with the reason.
+        share_by_check: Expected position on the scale of each check, by the number under which it is shown.
         rng: Source of randomness.
 
     """
-    judged = [item for item in items if item not in unjudgeable_items]
-    respond = (
-        annotator.habits.draw_scores_for_items
-        if design.value_kind == "points"
-        else annotator.habits.values_as_perceived_by_annotator
-    )
-    scores = respond(true_values[judged], annotator.hits_done, rng).tolist() if judged else []
+    judged = [item for item in items if item in share_by_check or item not in unjudgeable_items]
+    values_of_judged = np.array([share_by_check.get(item, true_values[item]) for item in judged])
+    scores = simulate_scores(annotator.habits, design, values_of_judged, annotator.hits_done, rng) if judged else []
+    is_check = [item in share_by_check for item in judged]
+    if any(is_check) and annotator.habits.careless is None:
+        calm = habits_for_checks(annotator.habits)
+        scores_of_checks = simulate_scores(calm, design, values_of_judged, annotator.hits_done, rng)
+        scores = np.where(is_check, scores_of_checks, scores).tolist()
     values = dict(zip(judged, design.simulate_answer_values(scores), strict=True)) if judged else {}
     touches = {
         item: Touch(int(1000 * (k + rng.gamma(4, 0.5))), 1 + int(rng.poisson(0.6)), "mouse")
         for k, item in enumerate(items)
     }
-    unjudged = {item: unjudgeable_items[item] for item in items if item in unjudgeable_items}
+    unjudged = {item: unjudgeable_items[item] for item in items if item not in judged}
     return Answer(values, touches, source=SIMULATION_PLATFORM.name, unjudged=unjudged)
+
+
+def simulate_scores(
+    habits: Habits, design: Design, true_values: npt.NDArray[np.float64], hits_done: int, rng: np.random.Generator
+) -> list[float]:
+    """Return an annotator's scores of items with these true values, (n,)."""
+    respond = habits.draw_scores_for_items if design.value_kind == "points" else habits.values_as_perceived_by_annotator
+    scores: list[float] = respond(true_values, hits_done, rng).tolist()
+    return scores
 
 
 def refuse_simulation_unless_running(campaign: Campaign) -> None:
@@ -279,6 +292,7 @@ async def answer_hits_by_simulated_annotators_and_count(
             rng=rng,
             unjudgeable_share=unjudgeable,
         )
+        shares_by_check_id = await load_expected_shares_by_check_id(connection, campaign)
         crowd = await create_simulated_annotators(connection, campaign, drawn.habits, now=clock())
     truth = drawn.true_values
     truths = [truth, *(draw_true_values_by_another_criterion(truth, rng) for _ in designs[1:])]
@@ -302,9 +316,14 @@ async def answer_hits_by_simulated_annotators_and_count(
                 true - extra_difficulty,
                 next_hit.hit.items,
                 unjudgeable_items=drawn.unjudgeable_items,
+                share_by_check={
+                    shown: shares_by_check_id[check_id][number]
+                    for shown, check_id in zip(next_hit.hit.items, next_hit.hit.ids, strict=True)
+                    if check_id in shares_by_check_id
+                },
                 rng=rng,
             )
-            for design, true in zip(designs, truths, strict=True)
+            for number, (design, true) in enumerate(zip(designs, truths, strict=True))
         ]
         answer = AnswerByCriterion(dict(zip(names, parts, strict=True))) if names else parts[0]
         async with borrow_autocommit_driver(database) as connection:

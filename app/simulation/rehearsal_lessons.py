@@ -122,7 +122,6 @@ def sentences_on_lessons_of_rehearsal(campaign: Campaign, figures: RehearsalFigu
     lessons = [
         Lesson(sentence_on_work_done(campaign, figures), "/annotators", "Annotators", SEE_PEOPLE),
         Lesson(sentence_on_cost_of_people_or_empty(campaign, figures), "/plan", "Plan", SEE_CAMPAIGN),
-        Lesson(sentence_on_missing_checks_or_empty(campaign), "/items", "Items", SEE_CAMPAIGN),
         Lesson(sentence_on_correlation_with_truth_or_empty(figures), "/analysis", "Analysis", SEE_CAMPAIGN),
         Lesson(sentence_on_best_items_found_or_empty(figures), "#scores", "Scores", SEE_CAMPAIGN),
         Lesson(sentence_on_noticed_careless_annotators_or_empty(figures), "/checks", "Quality", SEE_PEOPLE),
@@ -148,13 +147,6 @@ def sentence_on_cost_of_people_or_empty(campaign: Campaign, figures: RehearsalFi
     cost = format_money(campaign.pay_per_hit * figures.hits, campaign.currency, ENGLISH)
     pay = format_money(campaign.pay_per_hit, campaign.currency, ENGLISH, exact=True)
     return f"With people, these tasks would cost {cost}, at {pay} each."
-
-
-def sentence_on_missing_checks_or_empty(campaign: Campaign) -> str:
-    """Return what checks would change, which simulated annotators do not get; empty if no HIT shows any."""
-    if not campaign.checks_percent:
-        return ""
-    return "Simulated annotators get no gold or attention items. People do, so they need more tasks than these."
 
 
 def sentence_on_correlation_with_truth_or_empty(figures: RehearsalFigures) -> str:
@@ -218,9 +210,7 @@ def advice_on_quality_rules_or_empty(campaign: Campaign, figures: RehearsalFigur
     if figures.careful_held:
         return "Careful annotators were held: make the rule that held them less strict, or let it only warn."
     if figures.careless_noticed < figures.careless and campaign.checks_percent:
-        return (
-            "Not all careless annotators were noticed without gold items: add another rule, or more tasks per person."
-        )
+        return "Not all careless annotators were noticed: add gold items, another rule, or more tasks per person."
     if figures.careless_noticed < figures.careless:
         return "Not all careless annotators were noticed: add gold items, or another rule about answers."
     return ""

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from app.analysis import agreement_table
+from app.analysis.agreement_verdict import sentence_on_convention
 from app.analysis.answer_kinds import class_names_or_score_ranges, label_of_each_judgment
 from app.analysis.label_tables import fit_judgment_labels_with_confidence
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Answers, Options, ResultTable, cell_or_none_if_not_finite
+from app.inference.agreement.agreement_measure import Agreement
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.online.law import LawParameters
 from tests.analysis.answers import answers, crowd_answers
@@ -147,9 +149,23 @@ def test_agreement_begins_with_what_its_figures_say_together():
     alpha, again = (rows[name] for name in ("alpha_interval", "split_half_stepped_up"))
     assert found.verdict == (
         f"Annotators agree more than by chance: Krippendorff’s alpha is {alpha['value']:.2f} (95 % interval "
-        f"{alpha['low']:.2f} to {alpha['high']:.2f}). A ranking from the same number of new judgments "
+        f"{alpha['low']:.2f} to {alpha['high']:.2f}). By convention (Krippendorff 2004), single judgments "
+        "agree enough to rely on (0.800 or more). A ranking from the same number of new judgments "
         f"would correlate {again['value']:.2f} ({again['low']:.2f} to {again['high']:.2f}) with this one."
     )
+
+
+@pytest.mark.parametrize(
+    ("alpha", "ending"),
+    [
+        (0.8, "agree enough to rely on (0.800 or more)."),
+        (0.7, "agree enough for tentative conclusions (0.667 or more), but not enough to rely on (0.800 or more)."),
+        (0.5, "do not agree enough for conclusions (0.667 or more); use scores from several judgments."),
+    ],
+)
+def test_alpha_is_held_against_the_convention_that_the_field_names(alpha, ending):
+    measured = Agreement(alpha, alpha - 0.1, alpha + 0.1, 10, 5, 20, "")
+    assert sentence_on_convention(measured) == f"By convention (Krippendorff 2004), single judgments {ending}"
 
 
 def test_agreement_that_may_be_chance_is_not_called_agreement():

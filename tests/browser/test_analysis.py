@@ -78,7 +78,7 @@ async def test_a_finding_leads_to_the_part_with_more_and_back_to_the_findings(
 ) -> None:
     page = await study(answered_campaign)
     await page.get_by_role("link", name="More on agreement").click()
-    await expect(page.locator("#agreement circle").first).to_be_visible()
+    await expect(page.locator("#agreement .verdict")).to_be_visible()
     await expect(page).to_have_url(re.compile(r"/analysis#agreement$"))
     await page.go_back()
     await expect(page.locator("#finding-agreement")).to_be_visible()
@@ -140,6 +140,8 @@ async def test_the_page_stands_before_anything_is_estimated(answered_campaign: A
 
 async def test_a_coefficient_is_a_line_that_says_more_when_asked(answered_campaign: Any, study: Any) -> None:
     page = await study(answered_campaign, "#agreement")
+    await expect(page.locator("#agreement-rows")).to_be_hidden()
+    await page.get_by_text("All 12 measures").click()
     rows = page.locator("#agreement tbody tr:not(.group)")
     heights = await rows.evaluate_all("rows => rows.map((row) => row.offsetHeight)")
     assert len(heights) == 12
@@ -277,7 +279,7 @@ async def test_a_refusal_is_shown_in_the_servers_words(answered_campaign: Any, s
     page = await study(answered_campaign, "?one=nothing#scores", whole=False)
     await expect(page.locator("#scores").get_by_role("alert")).to_contain_text("There is no “nothing”.")
     await page.get_by_role("tab", name="Agreement").click()
-    await expect(page.locator("#agreement circle").first).to_be_visible()
+    await expect(page.locator("#agreement .verdict")).to_be_visible()
 
 
 async def test_an_answer_that_is_late_changes_nothing(answered_campaign: Any, study: Any) -> None:
@@ -364,6 +366,7 @@ async def test_on_a_phone_figures_of_measures_stand_with_what_they_count(served:
     for person, hits in enumerate((2, 2, 2, 1)):  # the last one shares too few items for a correlation
         await answered(served, campaign, person, hits=hits)
     page = await study(campaign, "#agreement", **looks(390))
+    await page.locator("#agreement-measures > summary").click()
     words = "cells => cells.map((cell) => cell.textContent + getComputedStyle(cell, '::after').content)"
     counted = await page.locator("#agreement td[data-of]:visible").evaluate_all(words)
     assert counted

@@ -172,8 +172,8 @@ async def test_texts_about_checks_and_rules_follow_the_numbers_of_a_form_that_is
     address = f"/admin/campaigns/{campaign.slug}/settings/quality/totals"
     entered = {"checks_percent": "50", "quality_preset": "watch", "false_alarms": "2"}
     part = (await researcher.get(address, params=entered)).text
-    assert "3 gold items; with 4 tasks per person an annotator meets about 1.9." in part
-    assert "one person meets about 1.9 of 3 gold items; the rule needs 5 failures." in part
+    assert "3 gold items; with 4 tasks per person an annotator meets 2." in part
+    assert "one person meets 2 of 3 gold items; the rule needs 5 failures." in part
     refused = await researcher.get(address, params=entered | {"checks_percent": "75"})
     assert refused.status_code == 422
     assert 'data-field="checks_percent"' in refused.text
@@ -233,3 +233,13 @@ async def test_how_much_says_that_fewer_people_may_give_all_judgments_of_an_item
             hint = html.partition('id="repeat_items-hint"')[2].partition("</p>")[0]
             shown = "".join(re.findall(r"<span(?! [^>]*hidden)[^>]*>(.*?)</span>", hint))
             assert (sentence in shown) == says_it
+
+
+async def test_quality_is_not_done_while_the_step_names_a_rule_that_can_flag_no_one(researcher, engine):
+    campaign = await create_draft(engine, items_per_hit=5, hits_per_annotator=12, judgments_per_item=10)
+    rows = "".join(f"v{k},verb {k},,\n" for k in range(60)) + "".join(f"g{k},gold {k},gold,80\n" for k in range(3))
+    await import_items(engine, campaign, f"id,text,check,expected\n{rows}")
+    await post(researcher, campaign, "quality", quality_preset="watch", go="remedy-gold-show")
+    assert not (await rail_of(engine, campaign))[1]["quality"]  # three gold items are shown, and the rule needs five
+    await post(researcher, campaign, "quality", quality_preset="watch", checks_percent="25", go="remedy-gold-strict")
+    assert (await rail_of(engine, campaign))[1]["quality"]

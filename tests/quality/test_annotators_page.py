@@ -1,9 +1,12 @@
 """The pages of a campaign's annotators."""
 
 import re
+from datetime import timedelta
 
 from tests.annotation.hits.campaigns import (
+    NOW,
     create_annotator,
+    create_running_campaign,
     execute_sql,
     fetch_rows,
     fetch_value,
@@ -198,3 +201,26 @@ async def test_annotators_who_left_before_answering_are_listed_only_if_asked_for
     assert ">A3<" not in few
     assert "3 annotators, numbered in order of arrival" in all_of_them
     assert ">A3<" in all_of_them
+
+
+async def test_in_a_rehearsal_no_time_and_no_pay_per_hour_is_shown_and_values_are_said_to_be_invented(
+    engine, researcher
+):
+    campaign = await create_running_campaign(engine, items=40, pay_per_hit=0.5, currency="GBP", repeat_items=True)
+    me = await create_annotator(engine, campaign)
+    for task in range(10):
+        when = NOW + timedelta(minutes=task)
+        hit = await try_to_lease_hit(engine, me, now=when)
+        await submit_scores(engine, me, hit, now=when + timedelta(seconds=30))
+    address = f"/admin/campaigns/{campaign.slug}"
+    assert "£60.00</td>" in (await researcher.get(f"{address}/annotators")).text
+    original, _, _ = await answer_hits(engine, people=1, name="Original")
+    await execute_sql(
+        engine, "UPDATE campaigns SET rehearsal_of = :original WHERE id = :id", original=original.id, id=campaign.id
+    )
+    html = (await researcher.get(f"{address}/annotators")).text
+    assert "£60.00" not in html
+    assert "in all</span>" not in html
+    assert "they do not come from what the items say" in html
+    assert "an hour by the median time" not in (await researcher.get(address)).text
+    assert (await researcher.get(f"{address}/annotators/A1")).status_code == 200

@@ -17,7 +17,7 @@ from app.quality.inbox import (
     load_page_of_quality_inbox,
 )
 from app.quality.registry import QUALITY_RULES
-from app.quality.rule import RuleRequirement
+from app.quality.rule import RuleAssessment, RuleRequirement
 from app.quality.rule_sentences import custom_rule_lines_of_form_or_refuse, parts_of_rule_sentence
 from app.quality.settings import parse_all_rule_choices_by_name
 from tests.annotation.hits.campaigns import (
@@ -120,20 +120,28 @@ async def test_annotators_without_an_answer_are_only_counted(engine, researcher)
 
 GOLD = RuleRequirement(5, "failed gold item")
 FAST = RuleRequirement(12, "task", 5, other_annotators=5)
+NOTHING, UNKNOWN = RuleAssessment("fine", "All met.", figure=".9 (.8 to 1)"), RuleAssessment("unknown", "Few.")
+FLAGGED = RuleAssessment("flagged", "Failed 6.")
 
 
 @pytest.mark.parametrize(
-    ("requirement", "finding", "work", "others", "expected"),
+    ("requirement", "finding", "assessment", "amounts", "expected"),
     [
-        (GOLD, "Failed 5 of 5 gold items.", AnnotatorWork(gold_items=5), 0, ("flagged", "Failed 5 of 5 gold items.")),
-        (GOLD, "", AnnotatorWork(hits=9, gold_items=1), 0, ("unknown", "Needs 5 gold items; so far 1.")),
-        (GOLD, "", AnnotatorWork(gold_items=6), 0, ("fine", "Nothing found in 6 gold items.")),
-        (FAST, "", AnnotatorWork(hits=12), 4, ("unknown", "Needs 5 others with 5 tasks each; so far 4.")),
-        (FAST, "", AnnotatorWork(hits=12), 5, ("fine", "Nothing found in 12 tasks.")),
+        (GOLD, "Failed 5.", NOTHING, {"gold_items": 5}, ("flagged", "Failed 5.", ".9 (.8 to 1)")),
+        (GOLD, "", UNKNOWN, {"gold_items": 1}, ("unknown", "Few. Needs 5 gold items; so far 1.", "")),
+        (GOLD, "", NOTHING, {"gold_items": 1}, ("fine", "All met.", ".9 (.8 to 1)")),
+        (GOLD, "", FLAGGED, {"gold_items": 6}, ("flagged", "Failed 6.", "")),
+        (FAST, "", UNKNOWN, {"hits": 12}, ("unknown", "Few. Needs 5 others with 5 tasks each; so far 4.", "")),
     ],
 )
-def test_a_cell_says_what_a_rule_knows(requirement, finding, work, others, expected):
-    assert build_inbox_cell(requirement, "", finding, work, others) == expected
+def test_a_cell_says_what_a_rule_knows(requirement, finding, assessment, amounts, expected):
+    cell = build_inbox_cell(requirement, finding, assessment, work=AnnotatorWork(**amounts), other_annotators=4)
+    assert cell == expected
+
+
+def test_a_cell_of_a_rule_that_has_enough_to_read_says_only_what_it_read():
+    work = AnnotatorWork(hits=12)
+    assert build_inbox_cell(FAST, "", UNKNOWN, work=work, other_annotators=5) == ("unknown", "Few.", "")
 
 
 def test_others_with_just_enough_work_can_be_compared_with_and_an_annotator_is_no_other():
@@ -149,7 +157,7 @@ def test_others_with_just_enough_work_can_be_compared_with_and_an_annotator_is_n
 async def test_the_inbox_has_a_column_for_each_rule_that_suits_the_campaign(engine, researcher):
     campaign, _, _ = await answer_hits(engine, people=1)
     async with engine.connect() as connection:
-        titles = (await load_page_of_quality_inbox(connection, campaign, item_count=30)).rule_titles
+        titles = (await load_page_of_quality_inbox(connection, campaign, item_count=30, assessments={})).rule_titles
     assert {*QUALITY_RULES} - {*titles} == {"played", "contradictions", "at_random"}
 
 

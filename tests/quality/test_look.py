@@ -10,15 +10,13 @@ from app.annotation.hits import submission
 from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
-from app.quality import inputs
+from app.quality import inputs, run_rules
+from app.quality.rule import RuleAssessment
+from app.quality.rule_assessments import iterate_assessments_by_rule
 from app.quality.rule_monitor import CampaignMonitor
 from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.failed_checks import FailedGoldRule
-from app.quality.run_rules import (
-    evaluate_rule_and_return_findings,
-    evaluate_rules_and_return_findings,
-    scan_annotators_and_record_findings,
-)
+from app.quality.run_rules import find_annotators_by_rules, scan_annotators_and_record_findings
 from app.quality.settings import RuleChoice, active_rule_choices_by_name
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
@@ -124,12 +122,24 @@ async def test_a_rule_that_excludes_leaves_the_answers_out(engine, rng):
     assert await fetch_rows(engine, told) == [("excluded", "rule straight_lining", time)]
 
 
-async def test_what_was_found_is_found_once_and_a_second_look_asks_only_for_those_with_new_answers(engine, rng):
+async def test_what_was_found_is_found_once(engine, rng):
     campaign, _, time = await watched(engine, rng)
     first = await scan_annotators_and_record_findings(engine, campaign.id, now=time)
     again = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=first)
     assert [scan_once and scan_once.new_findings for scan_once in (first, again)] == [4, 0]
     assert await new_findings(engine, campaign, time) == 0
+
+
+async def test_one_who_guesses_and_finishes_early_is_found_once_enough_others_have_answered(engine, rng):
+    campaign = await create_running_campaign(engine, items=40, judgments_per_item=15)
+    early = {"guesser": (lambda _, rng: rng.random(), 25), "careful 0": (careful, 25), "careful 1": (careful, 25)}
+    _, time = await answered(engine, campaign, early, rng)
+    position = await scan_annotators_and_record_findings(engine, campaign.id, now=time)
+    assert await stored_findings(engine) == []
+    _, time = await answered(engine, campaign, {f"careful {k}": (careful, 25) for k in range(2, 8)}, rng)
+    await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=position)
+    assert ("A1", "agreement", "warn") in await stored_findings(engine)
+    assert {name for name, _, _ in await stored_findings(engine)} == {"A1"}
 
 
 async def test_of_two_looks_at_once_one_is_enough(engine, rng):
@@ -265,8 +275,9 @@ def test_criteria_share_the_false_alarms_of_a_rule_and_what_is_no_matter_of_valu
     def watching(name, rule):
         def looks(self, conduct, others, alarm):
             alarms[name].append(alarm)
+            return RuleAssessment("unknown", "")
 
-        return type(name, (rule,), {"finding_about_annotator_or_none": looks})()
+        return type(name, (rule,), {"assess_annotator": looks})()
 
     chosen = {
         "gold": RuleChoice(watching("gold", FailedGoldRule), "warn"),
@@ -275,16 +286,35 @@ def test_criteria_share_the_false_alarms_of_a_rule_and_what_is_no_matter_of_valu
     rows = {"seq": [1, 1], "annotator": [1, 1], "item": [0, 1], "value": [10.0, 20.0]}
     record = inputs.RuleInputs({name: np.array(row) for name, row in rows.items()}, inputs.NO_SECONDS, {})
     for criterion in unsaved(criteria=criteria_settings(2), false_alarms=4).criteria:
-        evaluate_rules_and_return_findings(criterion, record, chosen, None)
+        find_annotators_by_rules(criterion, record, chosen)
     assert alarms == {"gold": [0.004], "agreement": [0.002, 0.002]}
 
 
-def test_only_annotators_with_new_answers_are_judged_and_all_of_them_if_none_are_named():
+def test_all_annotators_are_assessed_but_those_of_whom_the_rule_has_a_finding():
     careless = annotator_behaviour([], gold_met=np.zeros(9, bool))
     people = {7: careless, 8: annotator_behaviour([], gold_met=np.ones(9, bool)), 9: careless}
     chosen = RuleChoice(FailedGoldRule(), "warn")
-    found = [
-        [one.annotator_id for one in evaluate_rule_and_return_findings("gold", chosen, people, those, 0.002)]
-        for those in ({8, 9}, None)
+    states = [
+        {
+            one.annotator_id: one.assessment.state
+            for one in iterate_assessments_by_rule("gold", chosen, people, 0.002, **options)
+        }
+        for options in ({}, {"known": {(7, "gold"), (9, "agreement")}}, {"annotator_ids": {8}})
     ]
-    assert found == [[9], [7, 9]]
+    assert states == [{7: "flagged", 8: "fine", 9: "flagged"}, {8: "fine", 9: "flagged"}, {8: "fine"}]
+
+
+async def test_of_many_annotators_the_early_ones_are_looked_at_again_as_judgments_grow(engine, rng, monkeypatch):
+    monkeypatch.setattr(run_rules, "MAX_ANNOTATORS_ALWAYS_ASSESSED", 2)
+    campaign = await create_running_campaign(engine, items=40, judgments_per_item=15)
+    early = {"guesser": (lambda _, rng: rng.random(), 25)} | {f"careful {k}": (careful, 25) for k in range(5)}
+    _, time = await answered(engine, campaign, early, rng, rounds=8)
+    position = await scan_annotators_and_record_findings(engine, campaign.id, now=time)
+    full = position.assessed_judgments
+    assert full == 6 * 8 * 5
+    _, time = await answered(engine, campaign, {"one more": (careful, 25)}, rng, rounds=2)
+    position = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=position)
+    assert position.assessed_judgments == full  # 4 % more: only those with new answers
+    _, time = await answered(engine, campaign, {"another": (careful, 25)}, rng, rounds=4)
+    position = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=position)
+    assert position.assessed_judgments == full + 6 * 5  # 12 % more: everyone

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest_asyncio
 
+from app.quality import peer_agreement
 from app.quality.listings import load_check_lines_with_outcome_counts
 from app.quality.run_rules import scan_annotators_and_record_findings
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql
 from tests.campaigns.drafts import create_launched_campaign
-from tests.quality.test_look import PEOPLE, answered
+from tests.quality.test_look import PEOPLE, answered, careful
 
 ITEMS = "id,text,check,expected,tolerance\n" + "".join(f"v{k},verb {k},,,\n" for k in range(12))
 CHECKS = "g1,to walk,gold,80,10\na1,Set this to 100,attention,100,5\n"
@@ -102,3 +103,42 @@ async def test_a_gold_item_that_nearly_everybody_fails_is_said_to_be_probably_wr
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
     assert "<b>g1</b> is probably wrong: 6 of 6 answers failed it." in page
     assert "70 to 90" in page
+
+
+async def test_the_page_names_the_people_whom_the_findings_doubt_and_leads_to_them(app, researcher):
+    people = {f"careful {k}": (careful, 25) for k in range(6)} | {"guesser": (lambda _, rng: rng.random(), 25)}
+    campaign = await create_running_campaign(app.state.database, items=40, judgments_per_item=15)
+    await answered(app.state.database, campaign, people, np.random.default_rng(4))
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
+    assert "1 of 7 annotators seems not to agree with the others: A7. Without this annotator, alpha would be" in page
+    assert f'<a href="/admin/campaigns/{campaign.slug}/annotators/A7">A7</a>' in page
+    findings = (await researcher.get(f"/admin/campaigns/{campaign.slug}/analysis/findings")).text
+    assert "1 of 7 annotators seems not to agree with the others: A7." in findings
+
+
+async def test_of_many_answers_the_page_shows_a_finding_only_if_the_analysis_has_made_it(app, researcher, monkeypatch):
+    people = {f"careful {k}": (careful, 25) for k in range(6)} | {"guesser": (lambda _, rng: rng.random(), 25)}
+    campaign = await create_running_campaign(app.state.database, items=40, judgments_per_item=15)
+    await answered(app.state.database, campaign, people, np.random.default_rng(4))
+    monkeypatch.setattr(peer_agreement, "MAX_ANSWERS_COMPARED_INLINE", 1)
+    address, sentence = f"/admin/campaigns/{campaign.slug}", "seems not to agree with the others: A7."
+    assert sentence not in (await researcher.get(f"{address}/checks")).text
+    await researcher.get(f"{address}/analysis/findings")
+    assert sentence in (await researcher.get(f"{address}/checks")).text
+
+
+async def test_marks_of_agreement_show_their_interval_on_the_page_and_in_the_api_alike(app, researcher):
+    people = {f"careful {k}": (careful, 25) for k in range(6)} | {"guesser": (lambda _, rng: rng.random(), 25)}
+    campaign = await create_running_campaign(app.state.database, items=40, judgments_per_item=15)
+    await answered(app.state.database, campaign, people, np.random.default_rng(4), rounds=5)
+    matrix = (await researcher.get(f"/api/v1/campaigns/{campaign.slug}/quality-matrix")).json()
+    cells = {row["annotator"]: row["rules"]["agreement"] for row in matrix["annotators"]}
+    assert cells["A7"]["state"] in {"unknown", "flagged"}
+    assert {cells[f"A{k}"]["state"] for k in range(1, 7)} == {"fine"}
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
+    for cell in cells.values():
+        assert cell["figure"]
+        assert cell["figure"] in cell["evidence"]
+        assert cell["figure"] in page
+    assert "nothing found" in page
+    assert "✓</span> fine" not in page

@@ -6,10 +6,11 @@ import pytest
 from app.designs.registry import DESIGNS
 from app.quality.inputs import NO_SECONDS, RuleInputs
 from app.quality.preference_estimates import estimate_random_answer_probability_by_annotator
-from app.quality.rule_reach import AnnotatorWorkload, rule_reach_in_campaign
+from app.quality.rule_reach import rule_reach_in_campaign
 from app.quality.rules.at_random import AtRandom
-from app.quality.run_rules import evaluate_rules_and_return_findings
+from app.quality.run_rules import find_annotators_by_rules
 from app.quality.settings import RuleChoice
+from app.quality.workload import AnnotatorWorkload
 from tests.unsaved import unsaved
 
 CAREFUL, RANDOM = (11, 12, 13, 14, 15, 16), 17
@@ -51,7 +52,7 @@ def test_who_orders_items_at_random_is_found_and_nobody_else(design, size, hits,
 def test_the_rule_names_its_source():
     (criterion,) = unsaved(design="pairwise").criteria
     judgments = placed(130, 2, as_places)
-    (finding,) = evaluate_rules_and_return_findings(criterion, RuleInputs(judgments, NO_SECONDS, {}), WARN, None)
+    (finding,) = find_annotators_by_rules(criterion, RuleInputs(judgments, NO_SECONDS, {}), WARN)
     assert finding.annotator_id == RANDOM
     assert finding.details.sentence.endswith("according to a fit to all comparisons.")
 

@@ -7,16 +7,18 @@ import pytest
 from app.quality.checks import number_of_checks_per_hit
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule_reach import (
-    AnnotatorWorkload,
-    expected_check_count_or_none,
     hint_on_failed_checks_needed_or_empty,
     propose_checks_percent_or_none,
     reason_one_person_meets_too_few_checks_or_empty,
     rule_reach_in_campaign,
-    sentence_on_checks_met_by_one_person_or_empty,
     sentences_on_check_counts_and_failures_needed,
 )
 from app.quality.settings import parse_all_rule_choices_by_name, parse_quality_preset
+from app.quality.workload import (
+    AnnotatorWorkload,
+    expected_check_count_or_none,
+    sentence_on_checks_met_by_one_person_or_empty,
+)
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.campaigns.drafts import create_draft, import_items
 from tests.unsaved import unsaved
@@ -187,8 +189,8 @@ def test_the_proposed_share_of_tasks_promises_no_more_tasks_than_exist_and_lets_
     for hits, items, gold, percent, reason in (
         (None, 60, 3, 25, "In about 12 tasks, a person then meets about 2.4 of 3 checks."),
         (None, 6000, 3, 10, "In about 30 tasks, a person then meets about 2.4 of 3 checks."),
-        (4, 60, 3, 50, f"With 4 tasks per person, a person then meets about 1.9 of 3 checks; {ceiling}"),
-        (20, 600, 8, 40, "With 20 tasks per person, a person then meets about 7.1 of 8 checks."),
+        (4, 60, 3, 50, f"With 4 tasks per person, a person then meets about 2 of 3 checks; {ceiling}"),
+        (20, 600, 8, 40, "With 20 tasks per person, a person then meets all 8 checks."),
         (20, 600, 40, 25, f"With 20 tasks per person, a person then meets about 5 of 40 checks: {enough}"),
     ):  # fmt: skip
         with subtests.test(hits=hits, items=items, gold=gold):

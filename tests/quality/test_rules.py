@@ -1,6 +1,7 @@
 """Annotators that each rule finds, and those that it leaves alone."""
 
 import math
+import re
 from dataclasses import replace
 from math import isnan, nan
 from typing import get_args
@@ -38,6 +39,10 @@ EVERY_RULE: list[type[QualityRule]] = [*QUALITY_RULES.values(), RoundNumbers]
 @pytest.fixture(scope="module")
 def others():
     return careful_crowd(np.random.default_rng(7))
+
+
+def assess(rule, one, others=()):
+    return rule.assess_annotator(one, np.array([rule.measure_for_comparison(other) for other in others]), ALARM)
 
 
 def evaluate(rule, one, others=()):
@@ -322,6 +327,66 @@ def test_random_answers_are_found_after_some_hits_and_not_after_a_few(others):
     assert len(ever) >= 18
     assert min(ever) >= 5
     assert np.median(ever) <= 25
+
+
+def test_after_58_judgments_the_agreement_of_one_who_guesses_is_flagged_or_unknown_but_never_fine(others):
+    rng = np.random.default_rng(15)
+    guessers = [replace(careful_annotator(rng, 58), share=rng.random(58)) for _ in range(60)]
+    states = [assess(AgreementWithOthers(), one, others).state for one in guessers]
+    assert "fine" not in states
+    assert "unknown" in states
+
+
+def test_a_mark_of_agreement_shows_the_value_and_its_interval_whatever_was_found(others):
+    careful, rng = careful_annotator(np.random.default_rng(16), 58), np.random.default_rng(17)
+    guessed = replace(careful, share=rng.random(58))
+    for one, state in ((careful, "fine"), (guessed, "unknown")):
+        found = assess(AgreementWithOthers(), one, others)
+        assert found.state == state
+        assert found.figure in found.sentence
+        assert re.fullmatch(r"−?\d\.\d\d \(−?\d\.\d\d to −?\d\.\d\d\)", found.figure)
+        assert "; the usual value is 0." in found.sentence
+    alone = assess(AgreementWithOthers(), careful, others[:4])
+    assert (alone.state, alone.figure) == ("unknown", assess(AgreementWithOthers(), careful, others).figure)
+
+
+def test_labels_show_how_often_they_are_those_of_most_others_and_a_guesser_is_not_cleared():
+    rng = np.random.default_rng(18)
+    truth = rng.integers(0, 3, 60) * 1.0
+    people = [
+        annotator_behaviour(np.where(rng.random(60) < 0.8, truth, rng.integers(0, 3, 60)), truth, n=1, yields="classes")
+        for _ in range(8)
+    ]
+    guesser = annotator_behaviour(rng.integers(0, 3, 60) * 1.0, truth, n=1, yields="classes", classes=3)
+    states = [assess(AgreementWithOthers(), one, people).state for one in (people[0], guesser)]
+    assert states[0] == "fine"
+    assert states[1] in {"flagged", "unknown"}
+    assert re.fullmatch(r"\d+ % \(\d+ % to \d+ %\)", assess(AgreementWithOthers(), guesser, people).figure)
+
+
+def test_gold_items_clear_nobody_before_a_guesser_would_have_failed_some():
+    met = {count: annotator_behaviour([], gold_met=np.ones(count, bool)) for count in (6, 7)}
+    assert [assess(FailedGoldRule(), one).state for one in met.values()] == ["unknown", "fine"]
+    hard = annotator_behaviour([], gold_met=np.ones(3, bool), gold_guess_chances=np.full(3, 0.2))
+    assert assess(FailedGoldRule(), hard).state == "fine"
+
+
+def test_a_rule_clears_nobody_of_whom_it_has_no_case(subtests):
+    nobody = annotator_behaviour([])
+    for rule in EVERY_RULE:
+        with subtests.test(rule=rule.name):
+            assert assess(rule(), nobody, []).state == "unknown"
+            assert assess(rule(), nobody, [nobody] * 6).state == "unknown"
+
+
+def test_careful_people_are_cleared_by_all_rules_that_have_enough_to_read(others):
+    careful = careful_annotator(np.random.default_rng(19))
+    rules = (TooFast(), StraightLining(), ScaleEndsRule(), ScaleMiddleRule(), AgreementWithOthers(), PooledSigns())
+    assert {rule.name: assess(rule, careful, others).state for rule in rules} == {rule.name: "fine" for rule in rules}
+    sure = annotator_behaviour(np.zeros(40), random_answer_probability=0.001)
+    assert assess(AtRandom(), sure).state == "fine"
+    played = annotator_behaviour([], played_share=np.ones(20))
+    assert assess(UnplayedRule(), played).state == "fine"
 
 
 def test_the_strict_and_the_kind_go_with_the_others_as_much_as_anybody(others):

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.errors import Conflict, Invalid
+from app.quality.checks import load_check_outcomes
 from app.record.replay import verify_by_replay_or_refuse
 from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
@@ -23,6 +24,7 @@ from tests.annotation.hits.campaigns import (
 )
 from tests.annotation.hits.criteria import create_campaign_with_criteria
 from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
+from tests.campaigns.drafts import create_launched_campaign
 
 
 def clock():
@@ -153,3 +155,35 @@ async def test_who_has_seen_all_items_leaves_the_others_to_go_on(engine):
     )
     assert await rehearse(engine, campaign) == 10
     assert set(await fetch_rows(engine, "SELECT count(*) FROM responses GROUP BY annotator_id")) == {(2,)}
+
+
+CHECKED = "id,text,check,expected,tolerance\n" + "".join(f"v{k},verb {k},,,\n" for k in range(30))
+SCORED = "".join(f"g{k},gold {k},gold,{value},15\n" for k, value in enumerate((10, 90, 50, 80)))
+LABELLED = "".join(
+    f"g{k},gold {k},gold,{label},\n" for k, label in enumerate(("agree", "disagree", "neutral", "agree"))
+)
+ORDERED = "".join(f"g{k},gold {k},gold,{1 + k % 2},\n" for k in range(8))
+
+
+@pytest.mark.parametrize(
+    ("design", "size", "gold", "chance"),
+    [("slider", 5, SCORED, 0.26), ("ordinal", 5, LABELLED, 0.2), ("pairwise", 2, ORDERED, 0.5)],
+)
+async def test_simulated_annotators_get_gold_items_which_careful_ones_meet_and_guessers_meet_by_chance(
+    engine, design, size, gold, chance
+):
+    settings = {"design": design, "items_per_hit": size, "checks_percent": 50, "hits_per_annotator": 8}
+    campaign = await create_launched_campaign(engine, CHECKED + gold, judgments_per_item=90, **settings)
+    population = population_with_random_bias_only(0.1, 0.5)
+    assert await rehearse(engine, campaign, hits=160, annotators=20, population=population) == 160
+    async with engine.connect() as connection:
+        outcomes = await load_check_outcomes(connection, campaign)
+    assert len(outcomes) == 80  # four for each, one in every second task
+    met = {
+        number: np.mean([one.met for one in outcomes if one.annotator_id == number])
+        for number in {one.annotator_id for one in outcomes}
+    }
+    shares = sorted(met.values())
+    assert np.mean(shares[10:]) > 0.9  # the careful half
+    assert np.mean(shares[:10]) < chance + 0.2
+    assert await fetch_value(engine, "SELECT max(judgments) FROM posteriors") > 0

@@ -8,8 +8,8 @@ from pydantic import Field
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, share_as_percent
-from app.quality.sequential_limits import is_event_share_above_limit, min_consecutive_events_above_limit
+from app.quality.rule import Percent, QualityRule, RuleAssessment, RuleRequirement, assess_event_share, share_as_percent
+from app.quality.sequential_limits import min_consecutive_events_above_limit
 
 ROUND_STEPS = 10  # a round score is a multiple of a tenth of the scale
 
@@ -38,16 +38,17 @@ class RoundNumbers(QualityRule):
             min_consecutive_events_above_limit(self.most_percent / 100, false_alarm_rate), "judgment"
         )
 
-    def finding_about_annotator_or_none(
-        self,
-        behaviour: AnnotatorBehaviour,
-        other_measures: Array,
-        false_alarm_rate: float,
-    ) -> RuleFinding | None:
-        """Find the annotator if too many scores are round, however often the rule looks."""
+    def assess_annotator(
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+    ) -> RuleAssessment:
+        """Flag the annotator if too many scores are round, however often the rule looks."""
         steps = ROUND_STEPS * behaviour.share
         round_count, count = int((np.abs(steps - np.round(steps)) < 1e-9).sum()), len(steps)
-        if not is_event_share_above_limit(round_count, count, self.most_percent / 100, false_alarm_rate):
-            return None
-        sentence = f"{round_count} of {count} scores are round ({share_as_percent(round_count / count)})."
-        return RuleFinding({"round": round_count, "judgments": count}, sentence)
+        return assess_event_share(
+            round_count,
+            count,
+            self.most_percent / 100,
+            false_alarm_rate,
+            sentence=f"{round_count} of {count} scores are round ({share_as_percent(round_count / max(1, count))}).",
+            measures={"round": round_count, "judgments": count},
+        )

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import ceil
+
+from sqlalchemy import text
 
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.hit_proposal import HitProposal, items_seen_or_held_in_other_visit
 from app.annotation.platforms.registry import PLATFORMS
-from app.database.session import Driver
+from app.database.session import Driver, Record, fetch_rows
 from app.quality import checks
 from app.quality.check_positions import (
     PlacedCheck,
@@ -17,21 +20,36 @@ from app.quality.check_positions import (
 )
 from app.quality.checks import CheckItem
 
+COUNT_CHECKS_AND_ANSWERED_ONES = text("""
+    SELECT (SELECT count(*) FROM check_items WHERE campaign_id = :campaign) AS checks,
+           (SELECT count(DISTINCT check_number) FROM check_answers
+            WHERE campaign_id = :campaign AND annotator_id = :annotator) AS answered
+""")
+
+
+class CheckCounts(Record):
+    """The number of a campaign's checks, and of those that an annotator has answered."""
+
+    checks: int
+    answered: int
+
 
 async def draw_next_checks_and_set_items_met_as_checks(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache
 ) -> Sequence[CheckItem]:
     """Return the checks for this annotator's next HIT, usually none. Programs get none: they know their items by name.
+    Simulated annotators get them as people do.
 
-    Only chance decides, so annotators cannot predict the next check from the number of their HITs. A check may be a
-    copy of an item: an annotator who has seen the item never gets the copy, and one who met the copy counts as one who
-    has seen the item.
+    Only chance decides which HITs have checks. A check may be a copy of an item: an annotator who has seen the item
+    never gets the copy, and one who met the copy counts as one who has seen the item.
     """
-    if not PLATFORMS[assignment.platform].has_page:
+    platform = PLATFORMS[assignment.platform]
+    if not (platform.has_page or platform.is_simulated):
         return ()
     campaign_index = await set_items_met_as_checks_and_return_index(connection, assignment, cache)
     item_by_copy = campaign_index.item_by_copy or {}
-    if campaign_index.rng.random() >= (assignment.checks_percent or 0) / 100:
+    chance = await chance_that_next_hit_shows_checks(connection, assignment, len(campaign_index.index.score))
+    if campaign_index.rng.random() >= chance:
         return ()
     items_met = {*items_seen_or_held_in_other_visit(assignment), *assignment.always_shown}
     drawn_checks = await checks.draw_unseen_checks_or_empty(
@@ -47,6 +65,25 @@ async def draw_next_checks_and_set_items_met_as_checks(
         items_of_drawn = {item_by_copy[check.number] for check in drawn_checks if check.number in item_by_copy}
         assignment.items_met_as_checks = {*assignment.items_met_as_checks, *items_of_drawn}
     return drawn_checks
+
+
+async def chance_that_next_hit_shows_checks(connection: Driver, assignment: AssignmentState, item_count: int) -> float:
+    """Return the probability that this annotator's next HIT shows checks.
+
+    If the HITs of one person are limited, the chosen share of them shows checks, up to all checks, and every place in
+    the visit is as likely: the probability is the number of HITs with checks that are still wanted, divided by the HITs
+    that are left.
+    """
+    share, max_hits = (assignment.checks_percent or 0.0) / 100, assignment.hits_per_annotator
+    if not share or max_hits is None:
+        return share
+    if not assignment.repeat_items:
+        max_hits = min(max_hits, ceil(item_count / assignment.items_per_hit))
+    parameters = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
+    [counts] = await fetch_rows(connection, COUNT_CHECKS_AND_ANSWERED_ONES, parameters, CheckCounts)
+    per_hit = checks.number_of_checks_per_hit(assignment)
+    wanted = min(share * max_hits, counts.checks // per_hit) - counts.answered // per_hit
+    return wanted / max(1, max_hits - assignment.hits_answered - assignment.open_elsewhere)
 
 
 async def set_items_met_as_checks_and_return_index(

@@ -44,6 +44,7 @@ from app.campaigns.totals import CampaignTotals
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
+from app.quality.caught_guessers import load_guess_chance_by_kind
 from app.quality.check_remedies import unfit_check_rules
 from app.quality.rule_reach import load_reach_summary
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
@@ -153,7 +154,12 @@ async def show_action_confirmation_page(
     check_counts = await item_list.count_checks_by_kind(connection, campaign.id)
     notes = {
         "reach_summary": reach_summary,
-        "unfit_check_rules": unfit_check_rules(campaign, campaign.item_count, check_counts),
+        "unfit_check_rules": unfit_check_rules(
+            campaign,
+            campaign.item_count,
+            check_counts,
+            await load_guess_chance_by_kind(connection, campaign),
+        ),
         "priors": priors,
         "recording_notes": recordings,
         "block_note": await load_short_block_note_or_empty(connection, campaign, with_refusals=True),

@@ -18,7 +18,7 @@ from app.quality.bulk_decisions import (
     apply_bulk_decision_and_return_outcome,
 )
 from app.quality.decisions import MAX_REASON_CHARACTERS
-from app.quality.dependencies import Revisions
+from app.quality.dependencies import Comparisons, Revisions
 from app.record.campaign import load_campaign_for_page_or_refuse
 
 MAX_MATRIX_ROWS = 200
@@ -86,9 +86,11 @@ class RuleStateOfAnnotator(BaseModel):
     """State of a rule for an annotator."""
 
     state: Literal["flagged", "fine", "unknown", "off"] = Field(
-        description="flagged: there is a finding. unknown: too little work so far, or the rule cannot find anyone here."
+        description="flagged: there is a finding. fine: nothing was found, and the rule's test excludes an annotator "
+        "whom it looks for. unknown: the rule cannot tell yet, or cannot find anyone here."
     )
     evidence: str = Field(description="The reason for the state, as a sentence.")
+    figure: str = Field(description="The main number with its interval, as on pages; empty if the rule has none.")
 
 
 class MatrixAnnotator(BaseModel):
@@ -113,10 +115,11 @@ class MatrixAnnotator(BaseModel):
 
 
 class QualityMatrix(BaseModel):
-    """Annotators by rules, those that need a decision first."""
+    """Annotators by rules, those that need a decision first. While `is_running`, newer answers are being compared."""
 
     total: int = Field(description="Annotators who answered, or who are held or excluded.")
     left_early: int = Field(description="Annotators who left before their first answer; they have no row.")
+    is_running: bool = Field(description="Whether newer answers are being compared; ask again in a moment.")
     rules: dict[str, str] = Field(description="Titles of the rules that apply to the campaign, by name.")
     annotators: list[MatrixAnnotator]
 
@@ -124,18 +127,26 @@ class QualityMatrix(BaseModel):
 @router.get("/quality-matrix", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def get_quality_matrix(
     connection: Transaction,
+    comparisons: Comparisons,
     slug: str,
     limit: Annotated[int, Query(ge=1, le=MAX_MATRIX_ROWS)] = inbox.INBOX_ROWS_PER_PAGE,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
 ) -> QualityMatrix:
     """Return what each rule can say about each annotator, as on the page Quality."""
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
+    comparison = await comparisons.load_newest_comparison(connection, campaign)
     matrix = await inbox.load_page_of_quality_inbox(
-        connection, campaign, item_count=campaign.item_count, limit=limit, offset=offset
+        connection,
+        campaign,
+        item_count=campaign.item_count,
+        assessments=comparison.assessments,
+        limit=limit,
+        offset=offset,
     )
     return QualityMatrix(
         total=matrix.total,
         left_early=matrix.left_early,
+        is_running=comparison.is_running,
         rules=dict(matrix.rule_titles),
         annotators=[MatrixAnnotator.from_row(row) for row in matrix.rows],
     )

@@ -8,13 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from app.errors import pluralize
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, share_as_percent
+from app.quality.rule import AssessmentState, Percent, QualityRule, RuleAssessment, RuleRequirement, share_as_percent
 from app.quality.sequential_limits import (
     MIN_OTHER_ANNOTATORS,
     ends_of_sequential_correlation_interval,
+    ends_of_sequential_share_interval,
     is_event_share_above_limit,
     median_of_other_annotators_or_nan,
     min_consecutive_events_above_limit,
@@ -86,29 +88,35 @@ class AgreementWithOthers(QualityRule):
             if ends_of_sequential_correlation_interval(0.0, n, 2 * false_alarm_rate)[1] < min_share
         )
         return RuleRequirement(
-            next(enough), "judgment", MIN_COMPARED_JUDGMENTS, "anyone who answers at random", MIN_OTHER_ANNOTATORS
+            next(enough),
+            "judgment",
+            MIN_COMPARED_JUDGMENTS,
+            "anyone who answers at random",
+            MIN_OTHER_ANNOTATORS,
+            " and agree perfectly",
         )
 
-    def finding_about_annotator_or_none(
+    def assess_annotator(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:
-        """Return a finding if even the upper end of the interval is too low."""
-        usual, comparable = (
-            median_of_other_annotators_or_nan(other_measures),
-            self.mask_of_judgments_with_enough_other_annotators(behaviour),
-        )
-        if np.isnan(usual) or comparable.sum() < MIN_COMPARED_JUDGMENTS:
-            return None
-        return (
-            self.finding_on_label_agreement_or_none
-            if behaviour.answer_kind == "classes"
-            else self.finding_on_score_correlation_or_none
-        )(behaviour, comparable, usual, false_alarm_rate)
+    ) -> RuleAssessment:
+        """Flag the annotator if even the upper end of the interval is too low. Nothing is found if even the lower end
+        is above the agreement of a guesser.
+        """
+        comparable = self.mask_of_judgments_with_enough_other_annotators(behaviour)
+        judgments = int(comparable.sum())
+        if judgments < MIN_COMPARED_JUDGMENTS:
+            return RuleAssessment(
+                "unknown",
+                f"Judged {pluralize(judgments, 'item')} that {self.fewest_others} or more others judged; the rule "
+                f"compares from {MIN_COMPARED_JUDGMENTS} on.",
+            )
+        assess = self.assess_label_agreement if behaviour.answer_kind == "classes" else self.assess_score_correlation
+        return assess(behaviour, comparable, median_of_other_annotators_or_nan(other_measures), false_alarm_rate)
 
-    def finding_on_score_correlation_or_none(
+    def assess_score_correlation(
         self, behaviour: AnnotatorBehaviour, comparable: npt.NDArray[np.bool_], usual: float, false_alarm_rate: float
-    ) -> RuleFinding | None:
-        """Return a finding if the correlation with the others' means is too low, else None.
+    ) -> RuleAssessment:
+        """Assess the correlation with the others' means, which is 0 for a guesser.
 
         The places in a HIT of n items have n - 1 degrees of freedom.
         """
@@ -116,34 +124,45 @@ class AgreementWithOthers(QualityRule):
         if behaviour.answer_kind == "order":
             degrees_of_freedom -= len(np.unique(behaviour.hit[comparable]))
         agreement = pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others_share[comparable])
-        # Only the upper end can raise an alarm, so the interval gets twice the rate.
+        # Either end may miss with the rate, so the interval gets twice the rate.
         low, high = ends_of_sequential_correlation_interval(agreement, degrees_of_freedom, 2 * false_alarm_rate)
-        if usual < MIN_USUAL_CORRELATION or high >= self.share_percent / 100 * usual:
-            return None
+        figure = f"{format_with_places(agreement, 2)} ({format_with_places(low, 2)} to {format_with_places(high, 2)})"
+        state: AssessmentState = "fine" if low > 0.0 else "unknown"
+        usual_text = f"; the usual value is {format_with_places(usual, 2)}"
+        if np.isnan(usual):
+            state, usual_text = "unknown", ""
+        elif usual < MIN_USUAL_CORRELATION:
+            state, usual_text = "unknown", f"{usual_text}, too low to tell anyone from a guesser"
+        elif high < self.share_percent / 100 * usual:
+            state = "flagged"
         sentence = (
-            f"Agreement with the others is {format_with_places(agreement, 2)} ({format_with_places(low, 2)} to "
-            f"{format_with_places(high, 2)}) over {comparable.sum()} judgments of items that {self.fewest_others} or "
-            f"more others judged; the usual value is {format_with_places(usual, 2)}."
+            f"Agreement with the others is {figure} over {comparable.sum()} judgments of items that "
+            f"{self.fewest_others} or more others judged{usual_text}."
         )
-        return RuleFinding({"agreement": agreement, "low": low, "high": high, "usual": usual}, sentence)
+        measures = {"agreement": agreement, "low": low, "high": high, "usual": usual}
+        return RuleAssessment(state, sentence, measures, figure)
 
-    def finding_on_label_agreement_or_none(
+    def assess_label_agreement(
         self, behaviour: AnnotatorBehaviour, comparable: npt.NDArray[np.bool_], usual: float, false_alarm_rate: float
-    ) -> RuleFinding | None:
-        """Return a finding if the labels differ from the others' too often, else None.
+    ) -> RuleAssessment:
+        """Assess how often the labels differ from the others' most frequent ones.
 
         By chance, an annotator agrees as often as the others use each label.
         """
         label_shares = np.unique(behaviour.others_share[comparable], return_counts=True)[1] / comparable.sum()
         chance = float(label_shares @ label_shares)
-        if usual - chance < MIN_AGREEMENT_ABOVE_CHANCE:
-            return None
-        min_agreement = chance + self.share_percent / 100 * (usual - chance)
         differs, judgments = int((behaviour.share != behaviour.others_share)[comparable].sum()), int(comparable.sum())
-        if not is_event_share_above_limit(differs, judgments, 1.0 - min_agreement, false_alarm_rate):
-            return None
-        sentence = (
-            f"Gave a different label from most others in {differs} of {judgments} judgments; the usual share is "
-            f"{share_as_percent(1 - usual)}."
-        )
-        return RuleFinding({"differs": differs, "judgments": judgments, "usual": usual}, sentence)
+        low, high = ends_of_sequential_share_interval(judgments - differs, judgments, 2 * false_alarm_rate)
+        figure = f"{share_as_percent(1 - differs / judgments)} ({share_as_percent(low)} to {share_as_percent(high)})"
+        state: AssessmentState = "fine" if low > chance else "unknown"
+        usual_text = f"; the usual share is {share_as_percent(1 - usual)}"
+        if np.isnan(usual):
+            state, usual_text = "unknown", ""
+        elif usual - chance < MIN_AGREEMENT_ABOVE_CHANCE:
+            state, usual_text = "unknown", f"{usual_text}, too much to tell anyone from a guesser"
+        elif is_event_share_above_limit(
+            differs, judgments, 1.0 - chance - self.share_percent / 100 * (usual - chance), false_alarm_rate
+        ):
+            state = "flagged"
+        sentence = f"Gave a different label from most others in {differs} of {judgments} judgments{usual_text}."
+        return RuleAssessment(state, sentence, {"differs": differs, "judgments": judgments, "usual": usual}, figure)

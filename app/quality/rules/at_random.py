@@ -9,7 +9,14 @@ from typing_extensions import override
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import QualityRule, RuleFinding, RuleRequirement, share_as_percent
+from app.quality.rule import (
+    MISSED_RATE,
+    AssessmentState,
+    QualityRule,
+    RuleAssessment,
+    RuleRequirement,
+    share_as_percent,
+)
 
 
 class AtRandom(QualityRule):
@@ -42,20 +49,23 @@ class AtRandom(QualityRule):
         return RuleRequirement(self.fewest_judgments, "judgment")
 
     @override
-    def finding_about_annotator_or_none(
+    def assess_annotator(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:
-        """Return a finding if the estimate is nearly sure, at any look.
+    ) -> RuleAssessment:
+        """Flag the annotator if the estimate is nearly sure, at any look.
 
         The share of careful people who ever reach a probability p is at most (1 - p) / p times the prior odds of
         answering at random, so the prior of the estimate keeps false alarms rare.
         """
-        unknown = np.isnan(behaviour.random_answer_probability) or len(behaviour.share) < self.fewest_judgments
-        if unknown or behaviour.random_answer_probability < self.least_probability:
-            return None
-        probability = share_as_percent(behaviour.random_answer_probability)
+        value, judgments = behaviour.random_answer_probability, len(behaviour.share)
+        if np.isnan(value):
+            return RuleAssessment("unknown", "There is no estimate yet.")
+        probability = share_as_percent(value)
         source = "a fit to all comparisons" if behaviour.answer_kind == "order" else "the update law"
         sentence = f"Answers at random with a probability of {probability}, according to {source}."
-        return RuleFinding(
-            {"probability": behaviour.random_answer_probability, "judgments": len(behaviour.share)}, sentence
-        )
+        state: AssessmentState = "unknown"
+        if judgments >= self.fewest_judgments and value >= self.least_probability:
+            state = "flagged"
+        elif judgments >= self.fewest_judgments and value < MISSED_RATE:
+            state = "fine"
+        return RuleAssessment(state, sentence, {"probability": value, "judgments": judgments})

@@ -12,10 +12,9 @@ from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.preferences.implied_pairs import Implications, pair_outcome_from_scale_shares
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, share_as_percent
+from app.quality.rule import Percent, QualityRule, RuleAssessment, RuleRequirement, assess_event_share, share_as_percent
 from app.quality.sequential_limits import (
     MIN_OTHER_ANNOTATORS,
-    is_event_share_above_limit,
     median_of_other_annotators_or_nan,
     min_consecutive_events_above_limit,
 )
@@ -65,22 +64,23 @@ class Contradictions(QualityRule):
             other_annotators=MIN_OTHER_ANNOTATORS,
         )
 
-    def finding_about_annotator_or_none(
+    def assess_annotator(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:
-        """Return a finding if more pairs are reversed than half-way between the usual share and chance."""
+    ) -> RuleAssessment:
+        """Flag the annotator if more pairs are reversed than half-way between the usual share and chance."""
         usual = median_of_other_annotators_or_nan(other_measures)
         contradictions, implied_pairs = count_contradicted_and_implied_pairs(behaviour)
-        max_share = max(self.least_percent / 100, (CHANCE_OF_CONTRADICTION + usual) / 2)
-        if np.isnan(usual) or not is_event_share_above_limit(
-            contradictions, implied_pairs, max_share, false_alarm_rate
-        ):
-            return None
-        sentence = (
-            f"Reversed {contradictions} of {implied_pairs} pairs whose order earlier answers imply; "
-            f"the usual share is {share_as_percent(usual)}."
+        reversed_text = f"Reversed {contradictions} of {implied_pairs} pairs whose order earlier answers imply"
+        if np.isnan(usual):
+            return RuleAssessment("unknown", f"{reversed_text}.")
+        return assess_event_share(
+            contradictions,
+            implied_pairs,
+            max(self.least_percent / 100, (CHANCE_OF_CONTRADICTION + usual) / 2),
+            false_alarm_rate,
+            sentence=f"{reversed_text}; the usual share is {share_as_percent(usual)}.",
+            measures={"contradicted": contradictions, "implied": implied_pairs, "usual": usual},
         )
-        return RuleFinding({"contradicted": contradictions, "implied": implied_pairs, "usual": usual}, sentence)
 
 
 def count_contradicted_and_implied_pairs(behaviour: AnnotatorBehaviour) -> tuple[int, int]:

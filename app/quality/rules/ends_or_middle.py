@@ -12,11 +12,10 @@ from typing_extensions import override
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, share_as_percent
+from app.quality.rule import Percent, QualityRule, RuleAssessment, RuleRequirement, assess_event_share, share_as_percent
 from app.quality.rules.straight_lining import MIN_REPEATABLE_ANSWERS, share_halfway_from_usual_to_always
 from app.quality.sequential_limits import (
     MIN_OTHER_ANNOTATORS,
-    is_event_share_above_limit,
     median_of_other_annotators_or_nan,
     min_consecutive_events_above_limit,
 )
@@ -63,24 +62,29 @@ class ScaleRegionRule(QualityRule):
             other_annotators=MIN_OTHER_ANNOTATORS,
         )
 
-    def finding_about_annotator_or_none(
+    def assess_annotator(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:
-        """Return a finding if their share is beyond half-way from the usual share to all."""
+    ) -> RuleAssessment:
+        """Flag the annotator if their share is beyond half-way from the usual share to all."""
         usual = median_of_other_annotators_or_nan(other_measures)
-        if np.isnan(usual) or not is_behaviour_on_scale_with_ends_and_middle(behaviour):
-            return None
+        if not is_behaviour_on_scale_with_ends_and_middle(behaviour):
+            return RuleAssessment("unknown", "The answers are not on a scale with ends and a middle.")
         inside_count, answer_count = int(self.mask_of_answers_in_region(behaviour.share).sum()), len(behaviour.share)
-        if not is_event_share_above_limit(
-            inside_count, answer_count, share_halfway_from_usual_to_always(usual, self.least_percent), false_alarm_rate
-        ):
-            return None
+        if np.isnan(usual) or not answer_count:
+            return RuleAssessment("unknown", f"{inside_count} of {answer_count} answers are {self.region_text}.")
         share = share_as_percent(inside_count / answer_count)
         sentence = (
             f"{inside_count} of {answer_count} answers are {self.region_text} ({share}); "
             f"the usual share is {share_as_percent(usual)}."
         )
-        return RuleFinding({"there": inside_count, "answers": answer_count, "usual": usual}, sentence)
+        return assess_event_share(
+            inside_count,
+            answer_count,
+            share_halfway_from_usual_to_always(usual, self.least_percent),
+            false_alarm_rate,
+            sentence=sentence,
+            measures={"there": inside_count, "answers": answer_count, "usual": usual},
+        )
 
 
 class ScaleEndsRule(ScaleRegionRule):

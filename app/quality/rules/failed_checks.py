@@ -3,14 +3,15 @@
 from abc import abstractmethod
 from typing import ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 from typing_extensions import override
 
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
-from app.quality.behaviour import AnnotatorBehaviour, MetFlags
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement
-from app.quality.sequential_limits import is_event_share_above_limit, min_consecutive_events_above_limit
+from app.quality.behaviour import GUESS_CHANCE, AnnotatorBehaviour, MetFlags
+from app.quality.rule import Percent, QualityRule, RuleAssessment, RuleRequirement, assess_event_share
+from app.quality.sequential_limits import min_consecutive_events_above_limit
 
 
 class FailedChecksRule(QualityRule):
@@ -25,6 +26,10 @@ class FailedChecksRule(QualityRule):
     def met_flags(self, behaviour: AnnotatorBehaviour) -> MetFlags:
         """Return which checks of this kind were answered as expected."""
 
+    @abstractmethod
+    def guess_chances(self, behaviour: AnnotatorBehaviour) -> Array:
+        """Return the probability that a random answer meets each check of this kind."""
+
     @override
     def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of failed checks that suffices if none was met."""
@@ -32,18 +37,28 @@ class FailedChecksRule(QualityRule):
         return RuleRequirement(count, self.failure_unit)
 
     @override
-    def finding_about_annotator_or_none(
+    def assess_annotator(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:
-        """Return a finding if too many checks were failed for an accident."""
+    ) -> RuleAssessment:
+        """Flag the annotator if too many checks were failed for an accident. Nothing is found if too many were met
+        for a guesser.
+        """
         met_flags = self.met_flags(behaviour)
         failures, shown = int((~met_flags).sum()), len(met_flags)
-        if not is_event_share_above_limit(failures, shown, self.careful_percent / 100, false_alarm_rate):
-            return None
-        return RuleFinding(
-            {"failed": failures, "shown": shown},
-            f"Failed {failures} of {shown} {self.failure_unit.removeprefix('failed ')}s.",
+        return assess_event_share(
+            failures,
+            shown,
+            self.careful_percent / 100,
+            false_alarm_rate,
+            sentence=f"Failed {failures} of {shown} {self.failure_unit.removeprefix('failed ')}s.",
+            measures={"failed": failures, "shown": shown},
+            careless_share=1.0 - highest_guess_chance(self.guess_chances(behaviour)),
         )
+
+
+def highest_guess_chance(guess_chances: Array) -> float:
+    """Return the highest of these probabilities, away from 0 and 1; `GUESS_CHANCE` if none is known."""
+    return float(np.clip(guess_chances.max(), 0.01, 0.99)) if len(guess_chances) else GUESS_CHANCE
 
 
 class FailedGoldRule(FailedChecksRule):
@@ -68,6 +83,10 @@ class FailedGoldRule(FailedChecksRule):
     def met_flags(self, behaviour: AnnotatorBehaviour) -> MetFlags:
         return behaviour.gold_met
 
+    @override
+    def guess_chances(self, behaviour: AnnotatorBehaviour) -> Array:
+        return behaviour.gold_guess_chances
+
 
 class FailedAttentionRule(FailedChecksRule):
     """Finds annotators who do not do what attention items ask."""
@@ -91,3 +110,7 @@ class FailedAttentionRule(FailedChecksRule):
     @override
     def met_flags(self, behaviour: AnnotatorBehaviour) -> MetFlags:
         return behaviour.attention_met
+
+    @override
+    def guess_chances(self, behaviour: AnnotatorBehaviour) -> Array:
+        return behaviour.attention_guess_chances

@@ -23,10 +23,18 @@ from typing_extensions import override
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, share_as_percent
+from app.quality.rule import (
+    MISSED_RATE,
+    AssessmentState,
+    Percent,
+    QualityRule,
+    RuleAssessment,
+    RuleRequirement,
+    share_as_percent,
+)
 from app.quality.rules.ends_or_middle import has_answer_scale_ends_and_middle
 from app.quality.rules.straight_lining import SAME_VALUE_TOLERANCE
-from app.quality.sequential_limits import log_bayes_factor
+from app.quality.sequential_limits import is_event_share_above_limit, log_bayes_factor
 
 MIN_OTHERS_WITH_SIGNS = 2  # the contrast between items says much already, so a few others suffice
 MIN_CASES = 10  # with fewer, an annotator does not say what is usual
@@ -40,13 +48,17 @@ MEASURES = ("repeated in the task", "repeated", "reversed", "seconds")
 
 
 class Sign(NamedTuple):
-    """A sign of carelessness: how often it occurred, and the logarithm of its Bayes factor against a careful person."""
+    """A sign of carelessness: how often it occurred, and the logarithm of its Bayes factor against a careful person.
+
+    `is_excluded` says whether it occurred too rarely for someone who does not care.
+    """
 
     name: str
     events: int
     cases: int
     log_factor: float
     sentence: str
+    is_excluded: bool = False
 
 
 class PooledSigns(QualityRule):
@@ -96,19 +108,24 @@ class PooledSigns(QualityRule):
         )
 
     @override
-    def finding_about_annotator_or_none(
+    def assess_annotator(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:
-        """Return a finding if all signs together are too strong for an accident."""
+    ) -> RuleAssessment:
+        """Flag the annotator if all signs together are too strong for an accident. Nothing is found if the values
+        exclude both an annotator who repeats values and one who gives them at random.
+        """
         if not self.supports_answers(behaviour.answer_kind, behaviour.class_count):
-            return None
+            return RuleAssessment("unknown", "The answers are not on a scale with ends and a middle.")
         signs = self.signs_with_enough_cases(behaviour, np.reshape(other_measures, (-1, len(MEASURES))))
         log_evidence = sum(log_bayes_factor_with_half_stake_kept(sign.log_factor) for sign in signs)
         if log_evidence < -math.log(false_alarm_rate):
-            return None
+            excluded = {sign.name for sign in signs if sign.is_excluded}
+            state: AssessmentState = "fine" if {"repeated", "reversed"} <= excluded else "unknown"
+            seen = "; ".join(sign.sentence for sign in signs if sign.cases)
+            return RuleAssessment(state, f"{seen or 'nothing to compare with yet'}.")
         shown = sorted((sign for sign in signs if sign.log_factor > 0), key=lambda sign: -sign.log_factor)
-        measures = {sign.name: float(sign.events) for sign in shown}
-        return RuleFinding(measures | {"evidence": log_evidence}, f"{'; '.join(sign.sentence for sign in shown)}.")
+        measures = {sign.name: float(sign.events) for sign in shown} | {"evidence": log_evidence}
+        return RuleAssessment("flagged", f"{'; '.join(sign.sentence for sign in shown)}.", measures)
 
     def signs_with_enough_cases(self, behaviour: AnnotatorBehaviour, other_measures: Array) -> list[Sign]:
         """Return all signs that can be judged. `other_measures` is (O, 3)."""
@@ -137,7 +154,10 @@ class PooledSigns(QualityRule):
             for usual, within_hits in ((usual_in_hits, True), (usual_overall, False))
         )
         stronger = max(in_hits, overall, key=lambda sign: sign.log_factor)
-        return stronger._replace(log_factor=log_of_mean_given_logs(in_hits.log_factor, overall.log_factor))
+        return stronger._replace(
+            log_factor=log_of_mean_given_logs(in_hits.log_factor, overall.log_factor),
+            is_excluded=overall.is_excluded and (in_hits.is_excluded or not in_hits.cases),
+        )
 
     def repetition_sign_of_values(
         self, behaviour: AnnotatorBehaviour, usual_share: float, *, within_hits: bool
@@ -148,11 +168,17 @@ class PooledSigns(QualityRule):
             if math.isnan(usual_share)
             else count_repeated_and_comparable_values(behaviour, within_hits=within_hits)
         )
-        factor = log_bayes_factor_or_zero(events, cases, self.max_repeated_share(usual_share))
+        max_share = 0.99 if math.isnan(usual_share) else self.max_repeated_share(usual_share)
+        factor = log_bayes_factor_or_zero(events, cases, max_share)
         item = "clearly different item" + (" of the same task" if within_hits else "")
         usual = "" if math.isnan(usual_share) else f" (usual is {share_as_percent(usual_share)})"
         return Sign(
-            "repeated", events, cases, factor, f"{events} of {cases} answers repeat the value of a {item}{usual}"
+            "repeated",
+            events,
+            cases,
+            factor,
+            f"{events} of {cases} answers repeat the value of a {item}{usual}",
+            is_event_share_above_limit(cases - events, cases, 1.0 - max_share, MISSED_RATE),
         )
 
     def max_repeated_share(self, usual_share: float) -> float:
@@ -212,7 +238,9 @@ def sign_of_reversed_pairs(behaviour: AnnotatorBehaviour, usual_share: float) ->
         f"{events} of {cases} pairs of clearly different items in the reversed order (usual is "
         f"{share_as_percent(usual_share)})"
     )
-    return Sign("reversed", events, cases, log_bayes_factor_or_zero(events, cases, max_share), sentence)
+    factor = log_bayes_factor_or_zero(events, cases, max_share)
+    is_excluded = is_event_share_above_limit(cases - events, cases, 1.0 - CHANCE_OF_REVERSAL, MISSED_RATE)
+    return Sign("reversed", events, cases, factor, sentence, is_excluded)
 
 
 def smallest_clear_difference_of_means(behaviour: AnnotatorBehaviour) -> float:

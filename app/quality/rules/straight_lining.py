@@ -10,10 +10,9 @@ from pydantic import Field
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, share_as_percent
+from app.quality.rule import Percent, QualityRule, RuleAssessment, RuleRequirement, assess_event_share, share_as_percent
 from app.quality.sequential_limits import (
     MIN_OTHER_ANNOTATORS,
-    is_event_share_above_limit,
     median_of_other_annotators_or_nan,
     min_consecutive_events_above_limit,
 )
@@ -58,21 +57,26 @@ class StraightLining(QualityRule):
             other_annotators=MIN_OTHER_ANNOTATORS,
         )
 
-    def finding_about_annotator_or_none(
+    def assess_annotator(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:
-        """Return a finding if their share is beyond half-way from the usual share to all."""
+    ) -> RuleAssessment:
+        """Flag the annotator if their share is beyond half-way from the usual share to all."""
         usual = median_of_other_annotators_or_nan(other_measures)
         repeats, repeatable = count_repeated_and_repeatable_answers(behaviour)
-        if np.isnan(usual) or not is_event_share_above_limit(
-            repeats, repeatable, share_halfway_from_usual_to_always(usual, self.least_percent), false_alarm_rate
-        ):
-            return None
+        if np.isnan(usual) or not repeatable:
+            return RuleAssessment("unknown", f"{repeats} of {repeatable} answers are like the previous one.")
         sentence = (
             f"{repeats} of {repeatable} answers are like the previous one ({share_as_percent(repeats / repeatable)}); "
             f"the usual share is {share_as_percent(usual)}."
         )
-        return RuleFinding({"alike": repeats, "answers": repeatable, "usual": usual}, sentence)
+        return assess_event_share(
+            repeats,
+            repeatable,
+            share_halfway_from_usual_to_always(usual, self.least_percent),
+            false_alarm_rate,
+            sentence=sentence,
+            measures={"alike": repeats, "answers": repeatable, "usual": usual},
+        )
 
 
 def share_halfway_from_usual_to_always(usual_share: float, least_percent: float) -> float:

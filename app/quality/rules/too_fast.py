@@ -7,13 +7,13 @@ import numpy as np
 from pydantic import Field
 from typing_extensions import override
 
+from app.errors import pluralize
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement
+from app.quality.rule import Percent, QualityRule, RuleAssessment, RuleRequirement, assess_event_share
 from app.quality.sequential_limits import (
     MIN_OTHER_ANNOTATORS,
-    is_event_share_above_limit,
     median_of_other_annotators_or_nan,
     min_consecutive_events_above_limit,
 )
@@ -61,18 +61,23 @@ class TooFast(QualityRule):
             other_annotators=MIN_OTHER_ANNOTATORS,
         )
 
-    def finding_about_annotator_or_none(
+    def assess_annotator(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:
-        """Return a finding if more than half of the HITs are too fast. An annotator who is too fast in every second
-        HIT is not found.
-        """
+    ) -> RuleAssessment:
+        """Flag the annotator if more than half of the HITs are too fast, but not if every second HIT is."""
         usual = median_of_other_annotators_or_nan(other_measures)
         known_seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
         fast_hits = int((known_seconds < self.share_percent / 100 * usual).sum())
-        if not is_event_share_above_limit(fast_hits, len(known_seconds), MAX_FAST_SHARE, false_alarm_rate):
-            return None
+        if np.isnan(usual) or not len(known_seconds):
+            return RuleAssessment("unknown", f"Answered {pluralize(len(known_seconds), 'task')} in a known time.")
         median = float(np.median(known_seconds))
         sentence = f"Answered {fast_hits} of {len(known_seconds)} tasks in less than {self.share_percent:g} %"
         sentence += f" of the usual {usual:.1f} s; the median is {median:.1f} s."
-        return RuleFinding({"fast": fast_hits, "hits": len(known_seconds), "median": median, "usual": usual}, sentence)
+        return assess_event_share(
+            fast_hits,
+            len(known_seconds),
+            MAX_FAST_SHARE,
+            false_alarm_rate,
+            sentence=sentence,
+            measures={"fast": fast_hits, "hits": len(known_seconds), "median": median, "usual": usual},
+        )

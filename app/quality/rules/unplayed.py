@@ -8,8 +8,10 @@ from typing_extensions import override
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement
-from app.quality.sequential_limits import is_event_share_above_limit, min_consecutive_events_above_limit
+from app.quality.rule import Percent, QualityRule, RuleAssessment, RuleRequirement, assess_event_share
+from app.quality.sequential_limits import min_consecutive_events_above_limit
+
+CARELESS_UNPLAYED_SHARE = 0.5  # of the items of someone who does not care to play them
 
 
 class UnplayedRule(QualityRule):
@@ -48,14 +50,19 @@ class UnplayedRule(QualityRule):
         )
 
     @override
-    def finding_about_annotator_or_none(
+    def assess_annotator(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:
-        """Return a finding if too many items were judged after playing too little."""
+    ) -> RuleAssessment:
+        """Flag the annotator if too many items were judged after playing too little."""
         unplayed, count = int((behaviour.played_share < self.least_percent / 100).sum()), len(behaviour.played_share)
-        if not is_event_share_above_limit(unplayed, count, self.careful_percent / 100, false_alarm_rate):
-            return None
-        sentence = (
-            f"Judged {unplayed} of {count} recordings or videos after playing less than {self.least_percent:g} %."
+        careful_share = self.careful_percent / 100
+        return assess_event_share(
+            unplayed,
+            count,
+            careful_share,
+            false_alarm_rate,
+            sentence=f"Judged {unplayed} of {count} recordings or videos after playing less than "
+            f"{self.least_percent:g} %.",
+            measures={"unplayed": unplayed, "judgments": count},
+            careless_share=max(careful_share, CARELESS_UNPLAYED_SHARE),
         )
-        return RuleFinding({"unplayed": unplayed, "judgments": count}, sentence)

@@ -98,6 +98,36 @@ async def test_nobody_sees_a_check_twice_and_when_all_were_seen_no_hit_has_one(e
     assert sorted(seen) == ["a1", "g1", "g2"]
 
 
+async def places_of_checks(engine, campaign, people, *, hits):
+    """For each person who answers so many HITs, the numbers of those that showed a check."""
+    places = []
+    for person in range(people):
+        me, mine = await create_annotator(engine, campaign, f"p{person}"), []
+        for number in range(hits):
+            hit = await try_to_lease_hit(engine, me)
+            if {"g1", "g2", "a1"} & {*hit.ids}:
+                mine.append(number)
+            await submit_scores(engine, me, hit, scores=[42.0] * len(hit.items))
+        places.append(mine)
+    return places
+
+
+async def test_in_visits_of_as_many_tasks_everyone_meets_all_checks_at_places_that_differ(engine):
+    settings = {"checks_percent": 25, "hits_per_annotator": 12, "judgments_per_item": 500}
+    campaign = await with_checks(engine, **settings)
+    places = await places_of_checks(engine, campaign, 12, hits=12)
+    assert [len(mine) for mine in places] == [3] * 12
+    used = [number for mine in places for number in mine]
+    assert len({*used}) >= 9  # nearly every place of the visit; a few are missed by chance
+    assert len({tuple(mine) for mine in places}) >= 10
+
+
+async def test_a_smaller_share_of_a_limited_visit_shows_as_many_checks_to_everyone(engine):
+    settings = {"checks_percent": 20, "hits_per_annotator": 10, "judgments_per_item": 500}
+    places = await places_of_checks(engine, await with_checks(engine, **settings), 8, hits=10)
+    assert [len(mine) for mine in places] == [2] * 8
+
+
 COPIES = [CheckToMark(f"v{k}", {"expected": "80", "tolerance": "10"}) for k in range(6)]
 
 
