@@ -60,6 +60,8 @@ from app.campaigns.pages import campaigns, preview, quality_rules, setup, visit_
 from app.campaigns.setup_rail import numbered_steps_of_draft
 from app.dashboard import conditions_api
 from app.dashboard import pages as dashboard
+from app.dashboard.home import api as home_api
+from app.dashboard.home import pages as home
 from app.dashboard.live import LiveDashboards
 from app.database.batch_queue import BatchQueue
 from app.database.campaign import CampaignNames
@@ -290,7 +292,7 @@ ROUTERS = (
         planning.router,
         rehearsals.router,
     ),
-    *(dashboard.home_router, dashboard.router, exports.router, exports.scores_router, analysis.router, remarks.router),
+    *(home.router, dashboard.router, exports.router, exports.scores_router, analysis.router, remarks.router),
     *(
         palette.router,
         help_pages.router,
@@ -308,6 +310,7 @@ ROUTERS = (
     *(
         auth_api.router,
         campaigns_api.router,
+        home_api.router,
         campaign_files_api.router,
         imports_api.router,
         item_changes_api.router,
