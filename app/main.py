@@ -20,6 +20,8 @@ from app.accounts.pages import account as auth
 from app.accounts.pages import invitations, members, openid, researchers
 from app.accounts.pages import log as audit_log
 from app.accounts.pages.openid import provider_of_settings_or_none
+from app.accounts.pages.role_refusals import handle_role_forbids
+from app.accounts.roles import RoleForbids
 from app.accounts.secrets import KnownBrowsers, load_or_create_installation_key, session_cookie_name
 from app.alerts import api as alerts_api
 from app.alerts import outbox
@@ -379,6 +381,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     if settings.metrics_token is not None:
         app.include_router(metrics_pages.router)
     dependencies.register_error_handlers(app)
+    app.add_exception_handler(RoleForbids, handle_role_forbids)
     app.add_exception_handler(auth.PasswordNeeded, auth.confirm_password_response)
     app.add_middleware(middleware.SettingsOfApplication)
     app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)

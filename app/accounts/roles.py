@@ -4,6 +4,8 @@ To add a role, add an entry in `NEEDS_BY_SERVER_ROLE` or `NEEDS_BY_CAMPAIGN_ROLE
 `ROUTES_BY_NEED`: an unlisted route is refused to everyone. Every need belongs to one scope.
 """
 
+from typing import Any
+
 from app.errors import Forbidden, join_names
 
 OWN_ACCOUNT = "own"  # the own account, pages that are the same for all, and lists of visible campaigns
@@ -317,11 +319,19 @@ def stronger_role(first_role: str, second_role: str) -> str:
     return max(first_role, second_role, key=ROLES.index)
 
 
-def role_forbids_error(role: str, need: str) -> Forbidden:
-    return Forbidden(
-        f"Your role here is {role}, which does not let you {NEED_PHRASES.get(need, 'do this')}. Nothing was "
-        "changed. An owner can give you another role.",
-        code="role_forbids",
+class RoleForbids(Forbidden):
+    """The researcher's role does not allow what the request needs. `refusal` is the message without who can help."""
+
+    code = "role_forbids"
+
+    def __init__(self, refusal: str, who_can_help: str = "An owner can give you another role.", **details: Any) -> None:
+        super().__init__(f"{refusal} {who_can_help}", **details)
+        self.refusal = refusal
+
+
+def role_forbids_error(role: str, need: str) -> RoleForbids:
+    return RoleForbids(
+        f"Your role here is {role}, which does not let you {NEED_PHRASES.get(need, 'do this')}. Nothing was changed."
     )
 
 
