@@ -103,7 +103,7 @@ def describe_items_file(design: Design, law: Law) -> str:
     if law.family.counts_classes:
         score = f"likeliest label and its {score}"
     mean = f", and the {design.unit.mean_phrase}, plain and shrunken, with both intervals" * design.is_ordered
-    return f"Every item with its uploaded columns, posterior, {score}, variance, 95 % interval and judgments{mean}."
+    return f"Every item with its uploaded columns, {score}, its parameters, 95 % interval and judgments{mean}."
 
 
 def sentence_on_where_labels_are_cut(design: Design) -> str:
