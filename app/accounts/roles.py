@@ -4,8 +4,6 @@ To add a role, add an entry in `NEEDS_BY_SERVER_ROLE` or `NEEDS_BY_CAMPAIGN_ROLE
 `ROUTES_BY_NEED`: an unlisted route is refused to everyone. Every need belongs to one scope.
 """
 
-from typing import Any
-
 from app.errors import Forbidden, join_names
 
 OWN_ACCOUNT = "own"  # the own account, pages that are the same for all, and lists of visible campaigns
@@ -123,6 +121,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
     ),
     SEE_PEOPLE: (
         f"GET {CAMPAIGN_PAGES_PATH}/export",
+        f"GET {CAMPAIGN_PAGES_PATH}/export/everything.zip",
         f"GET {CAMPAIGN_PAGES_PATH}/export/{{file}}",
         f"GET {CAMPAIGN_PAGES_PATH}/log",
         f"GET {CAMPAIGN_PAGES_PATH}/log.{{ending}}",
@@ -131,6 +130,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_PAGES_PATH}/people.csv",
         f"GET {CAMPAIGN_PAGES_PATH}/participants",
         f"GET {CAMPAIGN_PAGES_PATH}/approvals/{{platform}}.csv",
+        f"GET {CAMPAIGN_API_PATH}/export/everything",
         f"GET {CAMPAIGN_API_PATH}/export/{{what}}",
         f"GET {CAMPAIGN_API_PATH}/log",
         f"GET {CAMPAIGN_API_PATH}/alerts",
@@ -320,18 +320,17 @@ def stronger_role(first_role: str, second_role: str) -> str:
 
 
 class RoleForbids(Forbidden):
-    """The researcher's role does not allow what the request needs. `refusal` is the message without who can help."""
+    """The researcher's role does not allow what the request needs. The last sentence says who can help."""
 
-    code = "role_forbids"
 
-    def __init__(self, refusal: str, who_can_help: str = "An owner can give you another role.", **details: Any) -> None:
-        super().__init__(f"{refusal} {who_can_help}", **details)
-        self.refusal = refusal
+ANOTHER_ROLE_HINT = "An owner can give you another role."
 
 
 def role_forbids_error(role: str, need: str) -> RoleForbids:
     return RoleForbids(
-        f"Your role here is {role}, which does not let you {NEED_PHRASES.get(need, 'do this')}. Nothing was changed."
+        f"Your role here is {role}, which does not let you {NEED_PHRASES.get(need, 'do this')}. Nothing was "
+        "changed. An owner can give you another role.",
+        code="role_forbids",
     )
 
 

@@ -4,5 +4,5 @@ Main types: `DashboardState` (what every viewer of a campaign sees), `CampaignSn
 read from the database), `IncrementalReplays` (the answers read so far, condensed in memory) and `LiveDashboards` (one
 task for all viewers of a campaign).
 
-Start with `pages.py`, which has the routes, then `state.py`. `home` is the list of all campaigns.
+Start with `pages.py`, which has the routes, then `state.py`.
 """

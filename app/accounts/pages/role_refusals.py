@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.accounts.access import Access
 from app.accounts.guards import campaign_slug_in_url_or_none
 from app.accounts.members import load_names_of_owners
-from app.accounts.roles import GUEST, SEE_PEOPLE, RoleForbids
+from app.accounts.roles import ANOTHER_ROLE_HINT, GUEST, SEE_PEOPLE, RoleForbids
 from app.database.session import DATABASE_ERRORS
 from app.errors import join_names, shortened_names_that_message_shows
 from app.http.dependencies import handle_refusal
@@ -35,6 +35,6 @@ async def handle_role_forbids(request: Request, error: Exception) -> Response:
             owners = await load_names_of_owners(connection, slug)
     if not owners:
         return await handle_refusal(request, error)
-    who_can_help = f"Ask an owner of this campaign: {join_names(owners)}."
-    named = RoleForbids(error.refusal, who_can_help, owners=shortened_names_that_message_shows(owners))
+    message = f"{error.message.removesuffix(ANOTHER_ROLE_HINT)}Ask an owner of this campaign: {join_names(owners)}."
+    named = RoleForbids(message, code=error.code, owners=shortened_names_that_message_shows(owners))
     return await handle_refusal(request, named)
