@@ -20,6 +20,8 @@ from app.accounts.pages import account as auth
 from app.accounts.pages import invitations, members, openid, researchers
 from app.accounts.pages import log as audit_log
 from app.accounts.pages.openid import provider_of_settings_or_none
+from app.accounts.pages.role_refusals import handle_role_forbids
+from app.accounts.roles import RoleForbids
 from app.accounts.secrets import KnownBrowsers, load_or_create_installation_key, session_cookie_name
 from app.alerts import api as alerts_api
 from app.alerts import outbox
@@ -61,6 +63,8 @@ from app.campaigns.pages import campaigns, preview, quality_rules, setup, visit_
 from app.campaigns.setup_rail import numbered_steps_of_draft
 from app.dashboard import conditions_api
 from app.dashboard import pages as dashboard
+from app.dashboard.home import api as home_api
+from app.dashboard.home import pages as home
 from app.dashboard.live import LiveDashboards
 from app.database.batch_queue import BatchQueue
 from app.database.campaign import CampaignNames
@@ -294,7 +298,7 @@ ROUTERS = (
         planning.router,
         rehearsals.router,
     ),
-    *(dashboard.home_router, dashboard.router, exports.router, exports.scores_router, analysis.router, remarks.router),
+    *(home.router, dashboard.router, exports.router, exports.scores_router, analysis.router, remarks.router),
     *(
         palette.router,
         help_pages.router,
@@ -312,6 +316,7 @@ ROUTERS = (
     *(
         auth_api.router,
         campaigns_api.router,
+        home_api.router,
         campaign_files_api.router,
         imports_api.router,
         item_changes_api.router,
@@ -380,6 +385,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     if settings.metrics_token is not None:
         app.include_router(metrics_pages.router)
     dependencies.register_error_handlers(app)
+    app.add_exception_handler(RoleForbids, handle_role_forbids)
     app.add_exception_handler(auth.PasswordNeeded, auth.confirm_password_response)
     app.add_middleware(middleware.SettingsOfApplication)
     app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Label, Row, Text, delete, insert, null, se
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.accounts.access import Access
+from app.accounts.access import SHARING_CAMPAIGN_ID, Access
 from app.accounts.roles import NEEDS_BY_CAMPAIGN_ROLE, OWNER, stronger_role
 from app.accounts.users import fetch_user_by_name_or_none, normalize_typed_name
 from app.database.account_tables import users
@@ -43,6 +43,18 @@ async def load_members_in_name_order(connection: AsyncConnection, campaign_id: i
     return (
         await connection.execute(statement.where(MEMBER_COLUMNS.campaign_id == campaign_id).order_by(users.c.name))
     ).all()
+
+
+async def load_names_of_owners(connection: AsyncConnection, slug: str) -> list[str]:
+    """Return the login names of a campaign's owners, by name; for a rehearsal, those of its campaign."""
+    statement = (
+        select(users.c.name)
+        .join(campaign_members, users.c.id == MEMBER_COLUMNS.user_id)
+        .join(campaigns, MEMBER_COLUMNS.campaign_id == SHARING_CAMPAIGN_ID)
+        .where(campaigns.c.slug == slug, MEMBER_COLUMNS.role == OWNER)
+        .order_by(users.c.name)
+    )
+    return list(await connection.scalars(statement))
 
 
 def known_member_role_or_refuse(role: str) -> str:

@@ -7,6 +7,7 @@ To add a role, add an entry in `NEEDS_BY_SERVER_ROLE` or `NEEDS_BY_CAMPAIGN_ROLE
 from app.errors import Forbidden, join_names
 
 OWN_ACCOUNT = "own"  # the own account, pages that are the same for all, and lists of visible campaigns
+CHANGE_CHOSEN = "change_chosen"  # act on several campaigns at once; what each needs is checked one by one
 SEE_CAMPAIGN = "see"  # scores and figures
 SEE_PEOPLE = "see_people"  # single answers, their annotators, and the audit log of a campaign
 SEE_SETTINGS = "see_settings"  # settings and items, with codes and passphrases
@@ -23,11 +24,11 @@ GUEST, MEMBER, VIEWER, MANAGER, OWNER = "guest", "member", "viewer", "manager", 
 # Needs that a role for the whole server grants, the weakest role first. A role that is also in
 # `NEEDS_BY_CAMPAIGN_ROLE` holds in every campaign.
 NEEDS_BY_SERVER_ROLE = {
-    GUEST: {OWN_ACCOUNT},
-    MEMBER: {OWN_ACCOUNT, CREATE_CAMPAIGN},
-    VIEWER: {OWN_ACCOUNT},
-    MANAGER: {OWN_ACCOUNT, CREATE_CAMPAIGN},
-    OWNER: {OWN_ACCOUNT, CREATE_CAMPAIGN, SEE_SERVER, MANAGE_PEOPLE},
+    GUEST: {OWN_ACCOUNT, CHANGE_CHOSEN},
+    MEMBER: {OWN_ACCOUNT, CHANGE_CHOSEN, CREATE_CAMPAIGN},
+    VIEWER: {OWN_ACCOUNT, CHANGE_CHOSEN},
+    MANAGER: {OWN_ACCOUNT, CHANGE_CHOSEN, CREATE_CAMPAIGN},
+    OWNER: {OWN_ACCOUNT, CHANGE_CHOSEN, CREATE_CAMPAIGN, SEE_SERVER, MANAGE_PEOPLE},
 }
 ROLES = tuple(NEEDS_BY_SERVER_ROLE)
 
@@ -42,7 +43,7 @@ NEEDS_BY_CAMPAIGN_ROLE = {
 NEEDS_BY_SCOPE = {
     "read": {OWN_ACCOUNT, SEE_CAMPAIGN, SEE_PEOPLE, SEE_SETTINGS, SEE_SERVER},
     "collect": {COLLECT_ANSWERS},
-    "manage": {CHANGE_CAMPAIGN, COPY_CAMPAIGN, SHARE_CAMPAIGN, CREATE_CAMPAIGN, MANAGE_PEOPLE},
+    "manage": {CHANGE_CHOSEN, CHANGE_CAMPAIGN, COPY_CAMPAIGN, SHARE_CAMPAIGN, CREATE_CAMPAIGN, MANAGE_PEOPLE},
 }
 SCOPE_BY_NEED = {need: scope for scope, needs in NEEDS_BY_SCOPE.items() for need in needs}
 SERVER_NEEDS = {COPY_CAMPAIGN, CREATE_CAMPAIGN, SEE_SERVER, MANAGE_PEOPLE}  # not granted to a token for one campaign
@@ -52,6 +53,7 @@ NEED_PHRASES = {
     SEE_PEOPLE: "see individual answers and who gave them",
     SEE_SETTINGS: "see the settings of campaigns",
     COLLECT_ANSWERS: "collect answers with a program",
+    CHANGE_CHOSEN: "change campaigns",
     CHANGE_CAMPAIGN: "change campaigns",
     COPY_CAMPAIGN: "copy campaigns",
     SHARE_CAMPAIGN: "share a campaign",
@@ -88,6 +90,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {ADMIN_PATH}/campaigns",
         f"GET {API_PATH}/campaigns",
     ),
+    CHANGE_CHOSEN: (f"POST {ADMIN_PATH}/campaigns/chosen", f"POST {API_PATH}/campaigns/chosen"),
     SEE_CAMPAIGN: (
         f"GET {CAMPAIGN_PAGES_PATH}",
         *(f"{method} {CAMPAIGN_PAGES_PATH}/preview" for method in ("GET", "POST", "PUT")),  # which stores nothing
@@ -118,6 +121,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
     ),
     SEE_PEOPLE: (
         f"GET {CAMPAIGN_PAGES_PATH}/export",
+        f"GET {CAMPAIGN_PAGES_PATH}/export/everything.zip",
         f"GET {CAMPAIGN_PAGES_PATH}/export/{{file}}",
         f"GET {CAMPAIGN_PAGES_PATH}/log",
         f"GET {CAMPAIGN_PAGES_PATH}/log.{{ending}}",
@@ -126,6 +130,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_PAGES_PATH}/people.csv",
         f"GET {CAMPAIGN_PAGES_PATH}/participants",
         f"GET {CAMPAIGN_PAGES_PATH}/approvals/{{platform}}.csv",
+        f"GET {CAMPAIGN_API_PATH}/export/everything",
         f"GET {CAMPAIGN_API_PATH}/export/{{what}}",
         f"GET {CAMPAIGN_API_PATH}/log",
         f"GET {CAMPAIGN_API_PATH}/alerts",
@@ -315,8 +320,15 @@ def stronger_role(first_role: str, second_role: str) -> str:
     return max(first_role, second_role, key=ROLES.index)
 
 
-def role_forbids_error(role: str, need: str) -> Forbidden:
-    return Forbidden(
+class RoleForbids(Forbidden):
+    """The researcher's role does not allow what the request needs. The last sentence says who can help."""
+
+
+ANOTHER_ROLE_HINT = "An owner can give you another role."
+
+
+def role_forbids_error(role: str, need: str) -> RoleForbids:
+    return RoleForbids(
         f"Your role here is {role}, which does not let you {NEED_PHRASES.get(need, 'do this')}. Nothing was "
         "changed. An owner can give you another role.",
         code="role_forbids",

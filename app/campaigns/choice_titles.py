@@ -14,7 +14,7 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
 
 SCHEDULE_TITLES = {
-    "streaming": "Streaming: choose each task from the newest posteriors",
+    "streaming": "Streaming: choose each task from the newest scores",
     "iterations": "Iterations: choose all tasks of a round at once, as in Algorithm 1",
 }
 DIFFERENCE_TITLES = {

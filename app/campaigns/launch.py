@@ -126,5 +126,6 @@ async def load_sentence_on_own_priors_or_none(connection: AsyncConnection, campa
         return None
     predicate = "starts with its own prior" if count == 1 else "start with their own priors"
     return (
-        f"{pluralize(count, 'item')} {predicate}, read from columns of the table, not with the prior in the settings."
+        f"{pluralize(count, 'item')} {predicate} (the scores assumed before any judgment), read from columns of the "
+        "table, not with the prior in the settings."
     )

@@ -192,7 +192,7 @@ class CampaignSettings(
     )  # fmt: skip
     selection: Selection = Field(
         default="streaming", title="Schedule",
-        description="Choose each task from the newest posteriors, or all tasks of an iteration at once.",
+        description="Choose each task from the newest scores, or all tasks of an iteration at once.",
     )  # fmt: skip
     hits_per_iteration: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, title="Tasks per iteration",

@@ -20,6 +20,7 @@ from app.cli.run_command import (
 )
 from app.database.audit_log import log_change
 from app.database.bulk import open_snapshot
+from app.exports.everything import EVERYTHING, open_everything_or_refuse
 from app.exports.registry import export_names
 from app.exports.registry import open_export_or_refuse as export_of
 from app.record.campaign import load_campaign_by_slug_or_refuse
@@ -97,6 +98,12 @@ async def store_replayed_posteriors_as_new_revision(slug: str, engine: AsyncEngi
         await log_change(connection, "answers.replayed", campaign)
 
 
+async def write_everything(slug: str, output: Path | None, engine: AsyncEngine, *, with_platform_ids: bool) -> None:
+    """Write the zip with everything to the file, or print it if there is none."""
+    file = await open_everything_or_refuse(engine, slug, now=current_utc_time(), with_platform_ids=with_platform_ids)
+    await write_chunks_to_file_or_print(file.chunks, output)
+
+
 SPREADSHEET_HELP = (
     "Put an apostrophe before CSV cells that spreadsheet programs would change, such as 001, 1e5 or =1+1."
 )
@@ -105,11 +112,14 @@ FORMAT_HELP = "Default: json for settings, csv for everything else."
 
 @click.command()
 @click.argument("slug")
-@click.argument("what", type=click.Choice(export_names()))
+@click.argument("what", type=click.Choice([*export_names(), EVERYTHING]))
 @click.option("--format", "format_", type=click.Choice(["csv", "jsonl", "json"]), help=FORMAT_HELP)
 @click.option("--spreadsheet", is_flag=True, help=SPREADSHEET_HELP)
 @classes_option
 @criterion_option
+@click.option(
+    "--assignments", is_flag=True, help="With everything: include the assignments, which have the platform's ids."
+)
 @output_option
 def export(
     slug: str,
@@ -120,11 +130,17 @@ def export(
     *,
     criterion: str,
     spreadsheet: bool,
+    assignments: bool,
 ) -> None:
     """Write an export of a campaign: items with posteriors, responses in long form, items shown but not answered,
     assignments, settings, a file for the EASL program, scores by every method, or labels of items or judgments with
-    their confidence.
+    their confidence; or everything, as a zip with a codebook.
     """
+    if what == EVERYTHING:
+        if format_:
+            raise click.UsageError("Everything comes as a zip, without --format.")
+        run_with_engine(partial(write_everything, slug, output, with_platform_ids=assignments))
+        return
     if format_ and (format_ == "json") != (what == "settings"):
         raise click.UsageError("Settings come with --format json, everything else with --format csv or jsonl.")
 

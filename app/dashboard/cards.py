@@ -109,7 +109,7 @@ def precision_or_items_judged_card(snapshot: CampaignSnapshot) -> GoalCard:
         )
     judged, items = int(np.count_nonzero(snapshot.judgments)), len(snapshot.judgments)
     note = (
-        "The table shows the posterior’s intervals. A typical interval is known once several annotators have judged "
+        "The table shows the intervals of the scores. A typical interval is known once several annotators have judged "
         "the same items."
     )
     return GoalCard("Items judged", f"{judged:,} of {items:,}", share=judged / items, notes=(note,) if judged else ())

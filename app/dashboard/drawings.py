@@ -112,7 +112,7 @@ def score_axis_title(unit: Unit, thick_interval: str) -> str:
     or empty.
     """
     thick_text = THICK_KEY_TEXT.format(thick_interval) if thick_interval else ""
-    return f"{unit.axis_title} (line: the posterior’s 95 % interval{thick_text})"
+    return f"{unit.axis_title} (line: the score’s 95 % interval{thick_text})"
 
 
 def axis_ticks_in_unit(scale: LinearScale, unit: Unit) -> list[Tick]:
@@ -172,7 +172,7 @@ def posterior_density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bo
     ends = (x(interval[0]), x(interval[1])) if interval else None
     mark = ForestRow("", DRAWING_BOTTOM - 6, x(current_curve.low), x(current_curve.score), x(current_curve.high), ends)
     judgments_text = pluralize(current_curve.judgments, "judgment")
-    title = f"{shorten_to_one_line_name(item_page.row.shown)}: posterior after {judgments_text}"
+    title = f"{shorten_to_one_line_name(item_page.row.shown)}: likely scores after {judgments_text}"
     x_title = score_axis_title(unit, ("shrunken" if item_page.shrunken else "calibrated") if ends else "")
     figure = Drawing(
         title,

@@ -11,11 +11,11 @@ from app.annotation.platforms.closed_links import load_notes_on_closed_links
 from app.dashboard import charts, drawings, own_columns, table, timeline, uncompared_systems, unjudged_items
 from app.dashboard.square_counts import RecentSquareCounts
 from app.dashboard.state import DashboardState
-from app.dashboard.thumbnails import load_image_html_by_item_number
 from app.database.alerts import alert_sentence
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.goals.settings import can_have_goal
+from app.media.thumbnails import load_image_html_by_item_number
 from app.quality import listings as findings
 from app.server_calls.ledger import count_server_calls_to_decide
 from app.simulation import rehearsal_offer
@@ -38,7 +38,9 @@ async def load_score_table_context(
     return {
         "view": view.model_copy(update={"page": items_page.number}),
         "score_table": items_page,
-        "thumbnails": await load_image_html_by_item_number(connection, campaign, items_page.rows),
+        "thumbnails": await load_image_html_by_item_number(
+            connection, campaign, {row.item.number: row.item.shown for row in items_page.rows}
+        ),
         "own_columns": await own_columns.load_names_of_uploaded_columns(connection, campaign.id)
         if shows_own_columns
         else (),

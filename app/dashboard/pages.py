@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import Depends, Header, Query, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
-from pydantic import ValidationError
+from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.accounts.guards import CurrentAccess, is_still_admitted_or_database_away, researcher_router
 from app.accounts.roles import SEE_SETTINGS
@@ -22,11 +21,9 @@ from app.annotation.platforms.registry import (
     recruiting_platform,
 )
 from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of_campaign
-from app.campaigns import experiment_arms, settings_edits, summaries
-from app.campaigns.campaign_filter import STATUSES
+from app.campaigns import experiment_arms
 from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
-from app.campaigns.tags import MAX_TAG_CHARACTERS, MAX_TAGS, TagSettings
-from app.dashboard import campaign_list, draft_page, drawings, item, overview, table
+from app.dashboard import draft_page, drawings, item, overview, table
 from app.dashboard.heatmap import Heatmap, best_matching_row_of_each_row
 from app.dashboard.live import LiveDashboards
 from app.dashboard.state import DashboardState
@@ -34,12 +31,10 @@ from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS
-from app.errors import Conflict, Invalid, NotFound
+from app.errors import Conflict, NotFound
 from app.http.dependencies import (
     Database,
-    FormFields,
     Now,
-    Transaction,
     allow_https_media_if_campaign_does,
     content_disposition_headers,
     get_now,
@@ -51,8 +46,6 @@ from app.http.templating import english_environment
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = researcher_router("/admin/campaigns/{slug}")
-
-home_router = researcher_router("/admin")
 
 RECONNECT_EVENT = b"retry: 1000\n\n"  # milliseconds until a browser comes back
 HEARTBEAT_EVENT = b": still here\n\n"
@@ -84,62 +77,6 @@ async def load_criterion_or_refuse_draft(
 
 
 LaunchedCriterion = Annotated[Criterion[Campaign], Depends(load_criterion_or_refuse_draft)]
-
-
-@home_router.get("")
-async def campaigns_page(
-    request: Request,
-    database: Database,
-    access: CurrentAccess,
-    view: Annotated[campaign_list.CampaignsView, Query()],
-    now: Now,
-) -> HTMLResponse:
-    """Show the campaigns that the user may see, as the address filters and sorts them."""
-    async with database.begin() as connection:
-        all_rows = await summaries.load_campaigns_with_progress(
-            connection, only_archived=view.shows_archived, access=access
-        )
-        rows = [row for row in all_rows if view.shows_campaign(row)]
-        paces = await campaign_list.load_campaign_pace_by_id(
-            connection, live_dashboards_of_server(request).followers.precisions, rows, now=now
-        )
-        archived_count = await summaries.count_archived_campaigns(connection, access=access)
-        rehearsals = (
-            []
-            if view.shows_archived
-            else await summaries.load_campaigns_with_progress(connection, only_rehearsals=True, access=access)
-        )
-    context = {
-        "campaigns": campaign_list.campaigns_in_order(rows, paces, view.sort),
-        "pace_by_campaign": paces,
-        "view": view,
-        "has_campaigns": bool(all_rows),
-        "statuses": STATUSES,
-        "sort_titles": campaign_list.SORT_TITLES,
-        "tags": sorted({tag for row in all_rows for tag in row.tags}, key=str.casefold),
-        "archived": view.shows_archived,
-        "archived_count": archived_count,
-        "rehearsals": rehearsals,
-        "now": now,
-    }
-    return render_page(request, "admin/campaigns.html", context)
-
-
-@router.post("/tags")
-async def submit_tags_and_redirect_to_list(values: FormFields, connection: Transaction, slug: str) -> Response:
-    """Store the tags of a campaign, and redirect to the list as it was."""
-    try:
-        tags = TagSettings.model_validate({"tags": values.get("tags", "")}).tags
-    except ValidationError as error:
-        raise Invalid(
-            f"A campaign has at most {MAX_TAGS} tags of at most {MAX_TAG_CHARACTERS} characters, each in one line. "
-            "Nothing was changed.",
-            code="tags_invalid",
-        ) from error
-    await settings_edits.store_changed_settings_or_refuse(
-        connection, slug, lambda before: before.model_copy(update={"tags": tags})
-    )
-    return RedirectResponse(f"/admin?{values.get('view', '').removeprefix('?')}", status_code=303)
 
 
 @router.get("")

@@ -243,7 +243,8 @@ def interval_coverage_sentence_or_empty(covered_share: float, width_ratio: float
     if not np.isfinite(covered_share):
         return ""
     width = f"{width_ratio:.1f} times as wide" if f"{width_ratio:.1f}" != "1.0" else "about as wide"
-    return f"The posterior intervals are {width}, and about {100 * covered_share:.0f} % of them contain that mean."
+    contain = f"about {100 * covered_share:.0f} % of them contain that mean"
+    return f"The thin lines (posterior intervals) are {width}, and {contain}."
 
 
 def simulated_answers_warning_or_empty(snapshot: CampaignSnapshot) -> str:

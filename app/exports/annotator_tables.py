@@ -1,4 +1,4 @@
-"""Exports about annotators: arrivals for payment, steps before the work, and comments and flags."""
+"""Exports about annotators: who they are, decisions, arrivals for payment, steps before the work, and remarks."""
 
 import json
 
@@ -24,6 +24,35 @@ ASSIGNMENTS = StatementTable(
     WHERE s.campaign_id = :campaign GROUP BY s.campaign_id, s.id, a.campaign_id, a.id, named.name ORDER BY s.id
 """),
     {"assignment": guard_against_formula},
+)
+
+# One row per annotator, with their first arrival and the HITs of all their visits.
+ANNOTATORS = StatementTable(
+    text(f"""
+    SELECT a.pseudonym AS annotator, named.name, a.platform, min(s.arrived_at) AS arrived_at,
+           count(r.seq) FILTER (WHERE r.replaces IS NULL) AS hits_answered,
+           count(r.seq) FILTER (WHERE r.counts) AS hits_counted, max(r.received_at) AS last_answer_at, a.barred
+    FROM annotators a JOIN named_annotators named ON named.campaign_id = :campaign AND named.id = a.id
+    LEFT JOIN assignments s ON s.campaign_id = a.campaign_id AND s.annotator_id = a.id
+    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id
+    LEFT JOIN (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses WHERE campaign_id = :campaign) AS r
+    ON r.campaign_id = h.campaign_id AND r.hit_id = h.id
+    WHERE a.campaign_id = :campaign GROUP BY a.campaign_id, a.id, named.name ORDER BY a.id
+"""),
+)
+
+# One row per decision about an annotator or an answer, in order. Researchers who decided are not named.
+DECISIONS = StatementTable(
+    text("""
+    SELECT d.seq, d.kind, coalesce(a.pseudonym, b.pseudonym) AS annotator, coalesce(a.name, b.name) AS name,
+           d.response_seq AS answer, d.reason, d.decided_at
+    FROM decisions d
+    LEFT JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = d.annotator_id
+    LEFT JOIN responses r ON r.campaign_id = d.campaign_id AND r.seq = d.response_seq
+    LEFT JOIN named_annotators b ON b.campaign_id = :campaign AND b.id = r.annotator_id
+    WHERE d.campaign_id = :campaign ORDER BY d.seq
+"""),
+    {"reason": guard_against_formula},
 )
 
 # One row per annotator and step; a consent has the hash of its text, and the campaign keeps all texts.

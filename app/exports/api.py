@@ -14,6 +14,7 @@ from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
 from app.exports import posterior_page
 from app.exports.dependencies import streaming_response_of_export
+from app.exports.everything import open_everything_or_refuse
 from app.exports.registry import open_export_or_refuse
 from app.http.dependencies import Database, Now, ReadingDatabase, openapi_description_of_refusals
 from app.record import replay
@@ -145,6 +146,23 @@ EXPORT_NAMES_HELP = (
     "`items`, `responses`, `unanswered`, `assignments`, `visits`, `remarks`, `settings` (JSON), `easl` (CSV), or an "
     f"export that needs a fit: {NAMES_OF_FITTED_EXPORTS}, if the campaign's answers support it."
 )
+
+
+@router.get("/export/everything", response_class=StreamingResponse)
+async def get_everything(
+    database: ReadingDatabase,
+    fits: ProcessFits,
+    slug: str,
+    *,
+    now: Now,
+    assignments: Annotated[
+        bool, Query(description="Include the file `assignments`, which has the platform's ids of assignments.")
+    ] = False,
+) -> StreamingResponse:
+    """Download one zip with all exports as CSV, the tables of the analysis, a codebook and a README."""
+    return streaming_response_of_export(
+        await open_everything_or_refuse(database, slug, now=now, fits=fits, with_platform_ids=assignments), now
+    )
 
 
 @router.get(

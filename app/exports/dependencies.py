@@ -4,11 +4,11 @@ from datetime import datetime
 
 from fastapi.responses import StreamingResponse
 
-from app.exports.export_types import ExportFile
+from app.exports.export_types import ExportArchive, ExportFile
 from app.http.dependencies import content_disposition_headers
 
 
-def streaming_response_of_export(export_file: ExportFile, now: datetime) -> StreamingResponse:
+def streaming_response_of_export(export_file: ExportFile | ExportArchive, now: datetime) -> StreamingResponse:
     """Return a download that is sent while it is written."""
     headers = content_disposition_headers(
         export_file.slug, export_file.name, export_file.extension, export_file.criterion, now=now

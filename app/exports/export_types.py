@@ -41,6 +41,18 @@ class ExportFile:
 
 
 @dataclass(frozen=True)
+class ExportArchive:
+    """A zip of files to send, piece by piece."""
+
+    slug: str
+    name: str
+    chunks: AsyncGenerator[bytes, None]
+    extension: str = "zip"
+    criterion: str = ""
+    media_type: str = "application/zip"
+
+
+@dataclass(frozen=True)
 class ExportRequest:
     """Request for an export.
 

@@ -20,6 +20,7 @@ from app.designs.design import Design
 from app.designs.scale import MAX_POINTS
 from app.errors import NotFound, shorten_echo
 from app.exports.dependencies import streaming_response_of_export
+from app.exports.everything import open_everything_or_refuse
 from app.exports.items import has_alpha_beta_posterior
 from app.exports.registry import open_export_or_refuse
 from app.http.dependencies import Now, ReadingDatabase, Transaction, render_page
@@ -69,6 +70,10 @@ def iterate_available_export_sections(
         "and times."
     )
     yield "Shown, not answered", contents, [(f"unanswered.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    contents = "One row for each annotator: platform, first arrival, tasks answered and counted, held or excluded."
+    yield "Annotators", contents, [(f"annotators.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    contents = "Decisions about annotators and answers, such as exclusions, with reason and time, in order."
+    yield "Decisions", contents, [(f"decisions.{end}", title) for end, title in DOWNLOAD_FORMATS]
     contents = (
         "One row for each arrival: annotator, the platform’s assignment, tasks answered, and times of arrival and end."
     )
@@ -103,7 +108,7 @@ def describe_items_file(design: Design, law: Law) -> str:
     if law.family.counts_classes:
         score = f"likeliest label and its {score}"
     mean = f", and the {design.unit.mean_phrase}, plain and shrunken, with both intervals" * design.is_ordered
-    return f"Every item with its uploaded columns, posterior, {score}, variance, 95 % interval and judgments{mean}."
+    return f"Every item with its uploaded columns, {score}, its parameters, 95 % interval and judgments{mean}."
 
 
 def sentence_on_where_labels_are_cut(design: Design) -> str:
@@ -138,6 +143,16 @@ async def download_scores_csv(
     export_options: dict[str, Any] = {"spreadsheet": False, "fits": fits, "criterion": criterion}
     return streaming_response_of_export(
         await open_export_or_refuse(database, slug, "items", "csv", **export_options), now
+    )
+
+
+@router.get("/everything.zip")
+async def download_everything(
+    database: ReadingDatabase, fits: ProcessFits, slug: str, *, now: Now, assignments: bool = False
+) -> StreamingResponse:
+    """Send one zip with all files, the tables of the analysis, a codebook and a README."""
+    return streaming_response_of_export(
+        await open_everything_or_refuse(database, slug, now=now, fits=fits, with_platform_ids=assignments), now
     )
 
 

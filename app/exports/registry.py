@@ -144,6 +144,8 @@ TABLE_EXPORTS: dict[str, Export] = {
     "responses": define_campaign_table_export(open_responses_export_table, is_about_annotators=True),
     "segments": define_campaign_table_export(open_segment_outputs_table, refuse_campaign_without_segments),
     "unanswered": define_campaign_table_export(open_items_in_unanswered_hits_table, is_about_annotators=True),
+    "annotators": define_annotator_table_export(annotator_tables.ANNOTATORS),
+    "decisions": define_annotator_table_export(annotator_tables.DECISIONS),
     "assignments": define_annotator_table_export(annotator_tables.ASSIGNMENTS),
     "visits": define_annotator_table_export(annotator_tables.VISITS),
     "remarks": define_annotator_table_export(annotator_tables.REMARKS),

@@ -1,10 +1,13 @@
 // The list of campaigns is filtered while one types. Without this file the form has a button.
 
+import { manageChoice } from "./choice.js";
 import { fetchPart, newestRequest, parsePart, replacePart } from "./parts.js";
 import { localizeTimes } from "./times.js";
 
 const SEARCH_DELAY_MS = 250;
 const form = document.querySelector("form[data-typed]");
+const chosenForm = document.querySelector("form[data-chosen]");
+const updateChoice = chosenForm && manageChoice(chosenForm);
 const startRequest = newestRequest();
 let waitingSearch = 0;
 
@@ -25,11 +28,21 @@ async function showCampaigns() {
   const fresh = parsePart(await reply.text());
   if (!isNewest()) return;
   history.replaceState(null, "", address);
+  const ticked = new Set([...document.querySelectorAll("#campaign-list [name=campaign]:checked")].map((box) => box.value));
   for (const selector of ["#campaign-list", ".campaign-filter nav"]) {
     const next = fresh.querySelector(selector);
     replacePart(document.querySelector(selector), next);
     localizeTimes(next);
   }
+  keepChoice(ticked, address.search);
+}
+
+/** Tick the rows that stay in the list again. An action leads back to the list as it is now. */
+function keepChoice(ticked, query) {
+  if (!chosenForm) return;
+  for (const box of document.querySelectorAll("#campaign-list [name=campaign]")) box.checked = ticked.has(box.value);
+  document.querySelector("#chosen-view").value = query || "?";
+  updateChoice();
 }
 
 form?.addEventListener("input", ({ target }) => {

@@ -69,7 +69,15 @@ def test_each_export_is_about_people_or_about_items():
     """A new one is put on one of the two lists."""
     of_items = {"items", "segments", "easl", "settings", "scores", "halo", "item_labels", "labels"}
     of_items |= {"pairs", "choices", "win_loss"}
-    assert {*ABOUT_ANNOTATORS} == {"responses", "unanswered", "assignments", "visits", "remarks"}
+    assert {*ABOUT_ANNOTATORS} == {
+        "responses",
+        "unanswered",
+        "annotators",
+        "decisions",
+        "assignments",
+        "visits",
+        "remarks",
+    }
     assert {*export_names()} == {*ABOUT_ANNOTATORS} | of_items
 
 

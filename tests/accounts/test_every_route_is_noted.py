@@ -163,6 +163,7 @@ CHANGES = [
     Change("POST", CAMPAIGN + "/settings/{step}", {"data": CONSENT | {"pay_per_hit": "0.5"}}, {"step": "visit"}),
     page(CAMPAIGN + "/write-consent"),
     page(CAMPAIGN + "/tags", tags="pilot, German"),
+    page("/admin/campaigns/chosen", action="add-tags", tags="main", campaign="verbs"),
     lead("launch"),
     lead("revert"),
     lead("launch"),
@@ -191,6 +192,9 @@ CHANGES = [
     Change("POST", API + "/copies", {}, {"slug": "adverbs"}),
     Change("DELETE", API, {}, {"slug": "adverbs-copy"}),
     Change("PATCH", API, {"json": {"seed": 3}}, {"slug": "adverbs"}),
+    Change(
+        "POST", "/api/v1/campaigns/chosen", {"json": {"action": "add-tags", "slugs": ["adverbs"], "tags": ["main"]}}
+    ),
     Change("POST", API + "/items?shown=verb", table(ITEMS), {"slug": "adverbs"}),
     Change("PUT", API + "/items/text", {"json": {"id": "v4", "text": "verb four"}}, {"slug": "adverbs"}),
     Change(

@@ -43,7 +43,7 @@ COMBINED = [
 def expected(role, member):
     """Return the needs that a role meets on the server, and with this membership in a campaign."""
     inside = {*CAMPAIGN.get(role, "").split(), *CAMPAIGN[member].split()}
-    server = set(SERVER[role].split())
+    server = {*SERVER[role].split(), "change_chosen"}
     return server, inside | ({"copy"} if "create" in server and "change" in inside else set())
 
 

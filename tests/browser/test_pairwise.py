@@ -1,10 +1,13 @@
 """Two items side by side: by keyboard, mouse and finger, with long texts, and without scripts."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
+from sqlalchemy import text as sql_text
 
+from app.campaigns import lifecycle
 from tests.browser.acts import SUBMIT, bounding_box, open_hit, press_submit, violations, wait_for_hit
 
 PAIR: dict[str, Any] = {"design": "pairwise", "question": "Which verb is used more often?", "judgments_per_item": 2}
@@ -178,6 +181,57 @@ async def test_the_page_scrolls_long_texts_and_nothing_in_it_does(task: Any, vis
         if place == 0.5:
             await expect(page.get_by_role("heading", name="A", exact=True)).to_be_in_viewport(ratio=1)
     assert await violations(page) == ""
+
+
+PROMPT = "A prompt that both texts answer. " * 80
+
+
+async def open_long_outputs_of_prompt(task: Any, visit: Any, prompt: str, width: int, height: int) -> Page:
+    campaign = await task(texts=LONG, launched=False, source_column="prompt", **PAIR)
+    async with campaign.engine.begin() as connection:
+        fields = sql_text(
+            "UPDATE items SET fields = json_build_object('prompt', CAST(:prompt AS text)) WHERE campaign_id = :id"
+        )
+        await connection.execute(fields, {"prompt": prompt, "id": campaign.row.id})
+        await lifecycle.change_campaign_status_or_refuse(connection, campaign.row.slug, "launch", now=datetime.now(UTC))
+    page: Page = (await visit(viewport={"width": width, "height": height})).page
+    await open_hit(page, campaign.prolific())
+    return page
+
+
+async def test_the_prompt_stays_in_sight_while_the_outputs_scroll_and_covers_no_focus(task: Any, visit: Any) -> None:
+    page = await open_long_outputs_of_prompt(task, visit, PROMPT, 1280, 900)
+    assert await page.locator(".hit *").evaluate_all(SCROLLS) == []
+    prompt, side = page.locator(".beside-items"), page.get_by_role("heading", name="A", exact=True)
+    for place in (0, 0.5, 0.8):
+        await page.evaluate(
+            "share => scrollTo(0, share * (document.documentElement.scrollHeight - innerHeight))", place
+        )
+        await expect(prompt).to_be_in_viewport(ratio=1)
+        await expect(page.locator(".choices")).to_be_in_viewport(ratio=1)
+        box, below = await bounding_box(prompt), await bounding_box(side)
+        assert box["height"] <= 0.35 * 900
+        assert box["y"] + box["height"] <= below["y"] + 1
+    assert await violations(page) == ""
+    await page.evaluate("scrollTo(0, document.documentElement.scrollHeight / 2)")
+    for _ in range(12):
+        await page.keyboard.press("Shift+Tab")
+        hidden = await page.evaluate(HIDDEN)
+        assert hidden is None, hidden
+    await page.get_by_role("button", name="Show all").click()
+    await page.evaluate("scrollTo(0, document.documentElement.scrollHeight / 2)")
+    if (await bounding_box(prompt))["height"] > 0.35 * 900:
+        await expect(prompt).not_to_be_in_viewport()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 500), (390, 844)])
+async def test_on_low_windows_and_phones_the_prompt_scrolls_away(
+    task: Any, visit: Any, width: int, height: int
+) -> None:
+    page = await open_long_outputs_of_prompt(task, visit, PROMPT, width, height)
+    await page.evaluate("scrollTo(0, document.documentElement.scrollHeight / 2)")
+    await expect(page.locator(".beside-items")).not_to_be_in_viewport()
+    await expect(page.locator(".choices")).to_be_in_viewport(ratio=1)
 
 
 CRITERIA = [

@@ -162,7 +162,7 @@ async def test_a_chosen_item_shows_what_was_known_after_its_first_judgments(engi
     assert "5 judgments</td>" in page
     drawn = ET.fromstring((await researcher.get(address(campaign, "/figures/item.svg?item=v2"))).text)
     words = [element.text for element in drawn.iter() if element.text]
-    assert {"after 1", "after 5", "after 10", "verb 2: posterior after 11 judgments"} <= set(words)
+    assert {"after 1", "after 5", "after 10", "verb 2: likely scores after 11 judgments"} <= set(words)
 
 
 async def test_where_annotators_are_weighted_each_judgment_shows_what_it_counts_for(engine, researcher):

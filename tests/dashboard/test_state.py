@@ -58,7 +58,7 @@ async def test_after_one_answer_the_intervals_of_the_table_are_told_from_the_typ
     await submit_scores(engine, person, await try_to_lease_hit(engine, person))
     assert (await state_of(engine, campaign)).figures["cards"]["goal"]["notes"] == (
         (
-            "The table shows the posterior’s intervals. A typical interval is known once several annotators have "
+            "The table shows the intervals of the scores. A typical interval is known once several annotators have "
             "judged the same items."
         ),
     )
@@ -83,7 +83,7 @@ async def test_the_typical_interval_is_known_once_annotators_have_judged_the_sam
     assert (words[0], words[2]) == ("5 of 5", "± 12.9 points")
     # Beta(2.5, 2.5) goes from 12.1 to 87.9, which is 2.9 times as much.
     after = await state_of(engine, campaign)
-    told = "The posterior intervals are 2.9 times as wide, and about 100 % of them contain that mean."
+    told = "The thin lines (posterior intervals) are 2.9 times as wide, and about 100 % of them contain that mean."
     assert after.figures["words"]["held"] == told
 
 
@@ -92,7 +92,11 @@ async def test_how_far_off_its_intervals_are_is_said_of_a_law_that_reads_the_ord
     for name, scores in (("me", [40.0] * 5), ("you", [60.0] * 5), ("they", [50.0] * 5)):
         person = await create_annotator(engine, campaign, name)
         await submit_scores(engine, person, await try_to_lease_hit(engine, person), scores=scores)
-    assert (await state_of(engine, campaign)).figures["words"]["held"].startswith("The posterior intervals are")
+    assert (
+        (await state_of(engine, campaign))
+        .figures["words"]["held"]
+        .startswith("The thin lines (posterior intervals) are")
+    )
 
 
 async def test_answers_move_counts_scores_and_the_heatmap(engine):
@@ -185,11 +189,11 @@ async def test_many_items_are_drawn_in_groups_without_their_names(engine):
 def test_how_far_off_the_posterior_intervals_are_is_said():
     assert (
         interval_coverage_sentence_or_empty(0.62, 0.43)
-        == "The posterior intervals are 0.4 times as wide, and about 62 % of them contain that mean."
+        == "The thin lines (posterior intervals) are 0.4 times as wide, and about 62 % of them contain that mean."
     )
     assert (
         interval_coverage_sentence_or_empty(0.95, 1.04)
-        == "The posterior intervals are about as wide, and about 95 % of them contain that mean."
+        == "The thin lines (posterior intervals) are about as wide, and about 95 % of them contain that mean."
     )
     assert interval_coverage_sentence_or_empty(np.nan, np.nan) == ""
 

@@ -1,6 +1,7 @@
 """Routes of the analysis page and of downloads."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -20,8 +21,16 @@ from app.analysis.view import AnalysisView, criterion_query_fields, format_inter
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import NotFound, shorten_echo
-from app.http.dependencies import Now, ReadingDatabase, content_disposition_headers, is_script_request, render_page
+from app.http.dependencies import (
+    Now,
+    ReadingDatabase,
+    allow_https_media_if_campaign_does,
+    content_disposition_headers,
+    is_script_request,
+    render_page,
+)
 from app.http.templating import english_environment
+from app.media.thumbnails import load_image_html_by_item_id
 from app.record.campaign import load_campaign_for_page_or_refuse
 from app.text.numbers import format_with_places
 from app.text.table_formats import EXPORT_MEDIA_TYPES, format_csv_rows
@@ -53,11 +62,9 @@ async def show_analysis_page(
     request: Request, database: ReadingDatabase, access: CurrentAccess, slug: str, view: AnalysisViewQuery
 ) -> HTMLResponse:
     """Show all parts, empty and without a fit: the script fetches each, or the reader follows its link."""
-    return render_page(
-        request,
-        "admin/analysis.html",
-        await load_analysis_template_context(database, slug, view, can_see_annotators=access.can(SEE_PEOPLE)),
-    )
+    context = await load_analysis_template_context(database, slug, view, can_see_annotators=access.can(SEE_PEOPLE))
+    allow_https_media_if_campaign_does(request, context["campaign"])
+    return render_page(request, "admin/analysis.html", context)
 
 
 async def load_analysis_template_context(
@@ -132,6 +139,13 @@ ANALYSIS_TEMPLATE_HELPERS = {
 }
 
 
+def listed_item_ids(part_context: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the items that a part lists on the pages of its tables."""
+    scored_rows = part_context["part"].page.rows if "part" in part_context else ()
+    table_rows = [row for table in part_context.get("tables", ()) for row in table.rows if row.item]
+    return [*(row.id for row in scored_rows), *(row.item for row in table_rows)]
+
+
 @router.get("/{section}")
 async def show_analysis_part(
     *,
@@ -151,10 +165,15 @@ async def show_analysis_part(
     context = await load_analysis_template_context(
         database, slug, view, single_part=section, can_see_annotators=can_see_annotators
     )
+    allow_https_media_if_campaign_does(request, context["campaign"])
     if not context["answered"]:
         return render_page(request, "admin/analysis.html", context)
     context |= ANALYSIS_TEMPLATE_HELPERS | {"own_parameters": part.address_fields, "template": part.template}
     context |= await part.load_context(fits, database, slug, view)
+    async with database.connect() as connection:
+        context["thumbnails"] = await load_image_html_by_item_id(
+            connection, context["campaign"], listed_item_ids(context)
+        )
     return render_page(
         request, "admin/_analysis_part.html" if is_script_request(request) else "admin/analysis.html", context
     )
