@@ -13,8 +13,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.deletion import delete_campaign_and_all_its_data_or_refuse, unsettled_payments_or_calls_error_or_none
-from app.record.law_storage import TAKE_STORE_LOCK
-from app.record.revisions import block_writers_until_transaction_ends, lock_revisions_or_refuse
+from app.record.revisions import block_answers_until_transaction_ends, block_writers_until_transaction_ends
 
 # Former texts are deleted, too: no answer is about them, and the items of a draft get other numbers.
 TABLES_OF_LAUNCH = (hits, planned_hits, posteriors, states, unfinished_imports, item_versions, output_versions)
@@ -102,12 +101,10 @@ def has_answers_error(campaign: Campaign, consequence: str) -> Conflict:
 async def delete_empty_campaign_or_refuse(connection: AsyncConnection, slug: str) -> None:
     """Delete a draft, or a finished campaign without answers, with its items.
 
-    Raises what `lock_and_load_deletable_campaign_or_refuse` and `lock_revisions_or_refuse` raise.
+    Raises what `block_answers_until_transaction_ends` and `lock_and_load_deletable_campaign_or_refuse` raise.
     """
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    # First, as imports of items do: each would wait for the other otherwise.
-    await lock_revisions_or_refuse(connection, campaign.id)
-    await connection.execute(TAKE_STORE_LOCK, {"campaign": campaign.id})
+    await block_answers_until_transaction_ends(connection, campaign.id)
     campaign = await lock_and_load_deletable_campaign_or_refuse(connection, slug)
     await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
     await log_change(connection, "campaign.deleted", campaign, old_values={"name": campaign.name})

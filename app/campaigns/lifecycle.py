@@ -257,7 +257,12 @@ def require_draft(campaign: Campaign, message: str) -> None:
         )
 
 
-# Locks posteriors in the order in which answers lock them.
+# In the order in which answers lock these rows, to avoid deadlocks. A statement of its own, so that the next one sees
+# which items were retired while this one waited.
+LOCK_SETTLED_POSTERIORS = text(f"""
+    SELECT FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.settled
+    ORDER BY p.subject FOR NO KEY UPDATE OF p
+""")
 UNSETTLE_ITEMS = text(f"""
     WITH settled AS (
         SELECT p.subject FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.settled
@@ -286,6 +291,8 @@ async def change_campaign_status_or_refuse(
             action=shorten_echo(action),
         )
     allowed_statuses, changes = TRANSITIONS[action]
+    # The next check of the goal marks settled items again.
+    unsettled_count = await unsettle_items_of_finished_campaign_and_count(connection, slug) if action == "reopen" else 0
     statement = (
         update(campaigns)
         .where(campaigns.c.slug == slug, campaigns.c.status.in_(allowed_statuses))
@@ -305,8 +312,7 @@ async def change_campaign_status_or_refuse(
     if action == "launch":
         await refuse_unusable_items_and_create_posteriors(connection, row)
         await visit_version.create_first_visit_version_if_needed(connection, row)
-    # The next check of the goal marks settled items again.
-    if action == "reopen" and await connection.scalar(UNSETTLE_ITEMS, {"campaign": row.id}):
+    if unsettled_count:
         await connection.execute(COUNT_RELEASE, {"campaign": row.id})
     if action == "reopen" and await try_to_finish_complete_campaign(connection, row.id, now=now):
         raise Conflict(
@@ -316,3 +322,16 @@ async def change_campaign_status_or_refuse(
         )
     await log_change(connection, f"campaign.{action}", row, new_values={"status": row.status})
     return row
+
+
+async def unsettle_items_of_finished_campaign_and_count(connection: AsyncConnection, slug: str) -> int:
+    """Let annotators be asked again about items that a goal had settled, and return how many there are.
+
+    Call it before the campaign's row is locked: releases and retirements lock posteriors first and the row afterwards.
+    """
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    if campaign.status != "finished":
+        return 0
+    await connection.execute(LOCK_SETTLED_POSTERIORS, {"campaign": campaign.id})
+    unsettled_count: int = (await connection.execute(UNSETTLE_ITEMS, {"campaign": campaign.id})).scalar_one()
+    return unsettled_count

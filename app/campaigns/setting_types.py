@@ -99,6 +99,24 @@ def settings_with_repeats(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"repeat_items": design is not None and design.repeats_items, **values}
 
 
+def repeats_items_under_new_design(old_design: type[Design], new_design: type[Design], *, repeats_items: bool) -> bool:
+    """Return whether items are shown again after another design is chosen, if `repeats_items` says it for the old one.
+
+    It follows what is usual for the designs, unless someone chose otherwise before.
+    """
+    return new_design.repeats_items if repeats_items == old_design.repeats_items else repeats_items
+
+
+def settings_with_changes(current_settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all settings after some are changed. Another design may also change whether items are shown again."""
+    old_design, new_design = (DESIGNS.get(str(settings.get("design"))) for settings in (current_settings, changes))
+    repeats_items = current_settings.get("repeat_items")
+    if old_design is None or new_design is None or repeats_items is None:
+        return {**current_settings, **changes}
+    repeats_items = repeats_items_under_new_design(old_design, new_design, repeats_items=repeats_items)
+    return {**current_settings, "repeat_items": repeats_items, **changes}
+
+
 def settings_with_prior_as_list(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with the prior as a list.
 

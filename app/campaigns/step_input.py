@@ -10,7 +10,11 @@ from app.campaigns.form_sections import STEP_BY_SETTING, StepName, step_of_field
 from app.campaigns.form_values import form_values_of_settings
 from app.campaigns.needs import form_field_of_need_error, form_values_of_chosen_need_or_refuse
 from app.campaigns.person_pay import field_of_person_or_same, form_values_of_task_pay
-from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
+from app.campaigns.setting_types import (
+    can_law_read_design,
+    can_law_serve_rule,
+    repeats_items_under_new_design,
+)
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.designs.design import Design
 from app.designs.registry import DESIGNS
@@ -87,9 +91,10 @@ def form_values_reset_for_new_design(settings: CampaignSettings, values: Mapping
             changed.pop("prior", None)
         if not can_law_serve_rule(SELECTION_RULES[settings.rule], ONLINE_LAWS[law or new_design.default_law]):
             changed["rule"] = DEFAULT_RULE
-    if settings.repeat_items == old_design.repeats_items == ("repeat_items" in values):
+    if settings.repeat_items == ("repeat_items" in values):
         changed.pop("repeat_items", None)
-        changed |= {"repeat_items": "on"} if new_design.repeats_items else {}
+        if repeats_items_under_new_design(old_design, new_design, repeats_items=settings.repeat_items):
+            changed["repeat_items"] = "on"
     if values.get("items_per_hit") == str(settings.items_per_hit) and (
         settings.items_per_hit not in new_design.items_per_hit or settings.items_per_hit == old_design.default_items
     ):

@@ -9,6 +9,7 @@ import click
 from pydantic import ValidationError
 
 from app.campaigns import form, form_input, form_sections
+from app.campaigns.setting_types import settings_with_changes
 from app.campaigns.settings import CampaignSettings
 from app.cli.run_command import format_value_for_people
 from app.errors import Invalid
@@ -59,14 +60,9 @@ def validated_settings_after_overrides(
         Invalid: `settings_invalid`, `settings_unreadable`.
 
     """
+    changes = (read_json_settings_file_or_refuse(file) if file else {}) | settings_of_given_options(options)
     try:
-        return CampaignSettings.model_validate(
-            {
-                **current_settings,
-                **(read_json_settings_file_or_refuse(file) if file else {}),
-                **settings_of_given_options(options),
-            }
-        )
+        return CampaignSettings.model_validate(settings_with_changes(current_settings, changes))
     except ValidationError as error:
         problems = form_input.error_message_by_setting(error)
         message = " ".join(f"--{name.replace('_', '-')}: {problem}" for name, problem in problems.items())

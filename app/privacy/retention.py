@@ -44,7 +44,7 @@ from app.errors import Conflict, pluralize, shorten_echo
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.inventory_types import RetentionKind
 from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
-from app.record.revisions import lock_revisions_or_refuse
+from app.record.revisions import block_answers_until_transaction_ends
 
 log = logging.getLogger(__name__)
 
@@ -281,7 +281,7 @@ async def delete_campaign_if_still_due(
         return
     async with begin_transaction_holding_claim(engine, claim) as connection:
         try:
-            await lock_revisions_or_refuse(connection, campaign.id)  # an import of items would lose its campaign
+            await block_answers_until_transaction_ends(connection, campaign.id)
             if not await lock_campaign_returning_if_still_due(connection, campaign, due):
                 return
             alert = {"campaign": campaign.id, "occasion": retention_alert_occasion(due), "before": now - WARNING_TIME}

@@ -63,7 +63,9 @@ async def unsettled_payments_or_calls_error_or_none(connection: AsyncConnection,
 
 
 async def delete_campaign_and_all_its_data_or_refuse(connection: AsyncConnection, campaign_id: int) -> None:
-    """Delete a campaign, its rehearsal and all of their data. Waits for answers that are being stored.
+    """Delete a campaign, its rehearsal and all of their data. Waits for answers that are being stored in the rehearsal.
+
+    The caller must hold `revisions.block_answers_until_transaction_ends` for the campaign.
 
     Raises:
         Conflict: `payments_unsettled`, `calls_unsettled`.

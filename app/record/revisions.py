@@ -304,14 +304,23 @@ async def lock_revisions_or_refuse(connection: AsyncConnection, campaign_id: int
         ) from problem
 
 
-async def block_writers_until_transaction_ends(connection: AsyncConnection, campaign_id: int) -> None:
+async def block_answers_until_transaction_ends(connection: AsyncConnection, campaign_id: int) -> None:
     """Let no other transaction store answers, lease HITs or make a revision of a campaign until this one ends.
 
-    Raises `Conflict` as `lock_revisions_or_refuse`.
+    Call it before you lock the campaign's row: a transaction that stores answers takes the right to store first and the
+    row afterwards. Raises `Conflict` as `lock_revisions_or_refuse`.
     """
     await lock_revisions_or_refuse(connection, campaign_id)
-    for statement in (law_storage.TAKE_STORE_LOCK, LOCK_CAMPAIGN_EXCLUSIVELY):
-        await connection.execute(statement, {"campaign": campaign_id})
+    await connection.execute(law_storage.TAKE_STORE_LOCK, {"campaign": campaign_id})
+
+
+async def block_writers_until_transaction_ends(connection: AsyncConnection, campaign_id: int) -> None:
+    """Block answers, and writers that do not take the right to store, until this transaction ends.
+
+    Raises `Conflict` as `block_answers_until_transaction_ends`.
+    """
+    await block_answers_until_transaction_ends(connection, campaign_id)
+    await connection.execute(LOCK_CAMPAIGN_EXCLUSIVELY, {"campaign": campaign_id})
 
 
 async def switch_to_new_revision_from_same_answers(connection: AsyncConnection, campaign_id: int) -> None:

@@ -30,7 +30,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, Refusal
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
-from app.record.revisions import lock_revisions_or_refuse
+from app.record.revisions import block_answers_until_transaction_ends
 from app.simulation.annotators import Population
 from app.simulation.crowd import (
     answer_hits_by_simulated_annotators_and_count,
@@ -186,7 +186,7 @@ async def delete_and_return_rehearsal_or_refuse(connection: AsyncConnection, slu
         raise Conflict(
             f"“{campaign.name}” has answers from people, so it was not removed.", code="people_have_answered"
         )
-    await lock_revisions_or_refuse(connection, campaign.id)
+    await block_answers_until_transaction_ends(connection, campaign.id)
     await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
     await log_change(connection, "campaign.rehearsal_removed", campaign, old_values={"name": campaign.name})
     return campaign

@@ -268,6 +268,18 @@ async def test_settings_can_be_changed_while_a_draft(api_client):
     assert refused(await api_client.patch(address, json={"gamma": 1}), 409, "not_a_draft") == {"status": "running"}
 
 
+async def test_another_design_shows_items_again_as_usual_for_it_unless_a_program_chose_otherwise(api_client):
+    async def repeats_items_after(address, **changes):
+        return (await api_client.patch(address, json=changes)).json()["settings"]["repeat_items"]
+
+    usual, chosen = await draft(api_client), await draft(api_client, repeat_items=True)
+    pairs = {"design": "pairwise", "update_law": "trueskill", "items_per_hit": 2}
+    assert await repeats_items_after(usual, **pairs)
+    assert not await repeats_items_after(usual, design="slider", design_settings={}, update_law="easl")
+    assert not await repeats_items_after(usual, **pairs, repeat_items=False)
+    assert await repeats_items_after(chosen, design="rating")
+
+
 async def test_the_prior_can_be_sent_as_the_two_settings_that_it_was(api_client):
     address = await draft(api_client, prior_a=2, prior_b=3)
     assert (await api_client.get(address)).json()["settings"]["prior"] == [2, 3]

@@ -4,6 +4,7 @@ import pytest
 
 from app.campaigns import step_input
 from app.campaigns.settings import CampaignSettings
+from app.cli.settings_options import validated_settings_after_overrides
 from app.designs.registry import DESIGNS
 from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 from app.simulation.rehearsal_offer import load_rehearsal_offer_or_none_for_rehearsal
@@ -41,6 +42,19 @@ def test_choosing_another_design_in_the_form_follows_its_default_unless_a_resear
     pairs = CampaignSettings.model_validate(QUESTION | {"design": "pairwise"})
     changed = step_input.parse_settings_with_step_form(pairs, "question", QUESTION | {"design": "slider"})
     assert not changed.repeat_items
+
+
+def test_choosing_another_design_by_command_follows_its_default_unless_a_researcher_chose_otherwise():
+    pairs = {"design": "pairwise", "update_law": "trueskill", "items_per_hit": "2"}
+    usual = CampaignSettings.model_validate(QUESTION)
+    changed = validated_settings_after_overrides(usual.model_dump(), None, pairs)
+    assert changed.repeat_items
+    once = validated_settings_after_overrides(usual.model_dump(), None, pairs | {"repeat_items": False})
+    assert not once.repeat_items
+    back = {"design": "slider", "design_settings": "{}", "update_law": "easl"}
+    assert not validated_settings_after_overrides(changed.model_dump(), None, back).repeat_items
+    chosen = CampaignSettings.model_validate(QUESTION | {"repeat_items": True})
+    assert validated_settings_after_overrides(chosen.model_dump(), None, {"design": "ordinal"}).repeat_items
 
 
 async def test_one_visitor_of_a_new_campaign_judges_each_item_once_and_does_not_finish_it_alone(engine, researcher):

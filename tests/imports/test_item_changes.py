@@ -13,6 +13,7 @@ from app.record import revisions
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
+    execute_sql,
     fetch_rows,
     fetch_value,
     requests_are_waiting_sql,
@@ -20,7 +21,7 @@ from tests.annotation.hits.campaigns import (
     try_to_lease_hit,
     wait_until,
 )
-from tests.campaigns.drafts import create_launched_campaign, replay_is_clean
+from tests.campaigns.drafts import apply_action, create_launched_campaign, replay_is_clean
 
 VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(8))
 
@@ -83,6 +84,21 @@ async def test_goals_new_revisions_and_reopening_keep_it_retired(engine):
     assert row == 1
     assert list(found.items) == []
     await revisions.switch_to_revision_from_same_answers(engine, campaign.id, now=NOW)
+    assert await settled_items(engine) == [3]
+
+
+async def test_a_campaign_is_reopened_after_an_item_is_retired_that_was_settled(engine):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=5, judgments_per_item=50)
+    await execute_sql(engine, "UPDATE posteriors SET settled = true WHERE subject IN (2, 3)")
+    await apply_action(engine, campaign, "finish")
+    async with engine.begin() as connection:
+        await connection.exec_driver_sql("SELECT FROM items WHERE number = 3 FOR UPDATE")
+        retiring = asyncio.create_task(change(engine, campaign, "retire", "v3"))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        reopening = asyncio.create_task(apply_action(engine, campaign, "reopen"))
+        await wait_until(engine, requests_are_waiting_sql(2))
+    assert await retiring == 1
+    assert (await reopening).status == "running"
     assert await settled_items(engine) == [3]
 
 

@@ -23,7 +23,7 @@ from tests.annotation.hits.campaigns import (
     wait_until,
 )
 from tests.campaigns.drafts import apply_action
-from tests.imports.interruption import interrupt_import
+from tests.imports.interruption import interrupt_import, let_imports_wait_in_their_first_transaction
 from tests.privacy.people import erase_found, verification_is_clean
 
 COUNT_FILES = "SELECT count(*) FROM unfinished_imports"
@@ -117,20 +117,7 @@ async def test_an_erasure_during_the_first_transaction_of_an_import_is_finished_
 ):
     """Both steps of the erasure come while the file is stored, but not committed."""
     monkeypatch.setattr(response_storage, "MAX_HITS_PER_TRANSACTION", 5)
-    is_stored, may_go_on, store = (
-        asyncio.Event(),
-        asyncio.Event(),
-        response_storage.ResponseStorage.store_batch_returning_hits_counts_and_seconds,
-    )
-
-    async def store_batch_after_the_erasure(storage, connection, batch):
-        is_stored.set()
-        await may_go_on.wait()
-        return await store(storage, connection, batch)
-
-    monkeypatch.setattr(
-        response_storage.ResponseStorage, "store_batch_returning_hits_counts_and_seconds", store_batch_after_the_erasure
-    )
+    is_stored, may_go_on = let_imports_wait_in_their_first_transaction(monkeypatch)
     importing = asyncio.create_task(interrupt_import_of(engine, campaign, *(f"W{k}" for k in range(12)), "Ann"))
     await is_stored.wait()
     await erase_found(engine, campaign, "Ann", "anonymise", now=LATER)

@@ -19,8 +19,11 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     fetch_rows,
     fetch_value,
+    requests_are_waiting_sql,
     store_settings,
+    wait_until,
 )
+from tests.imports.interruption import let_imports_wait_in_their_first_transaction
 from tests.privacy.people import (
     TRACES,
     WORKER_ID,
@@ -139,6 +142,20 @@ async def test_two_processes_at_once_delete_and_log_once(engine):
     await warn_of_deletion(engine, warned_at=NOW + 358 * DAY)
     await asyncio.gather(*(erase_outdated_data(engine, now=NOW + 365 * DAY) for _ in range(3)))
     assert await fetch_value(engine, "SELECT count(*) FROM audit_log WHERE action = 'campaign.deleted'") == 1
+
+
+async def test_a_campaign_whose_time_is_over_is_deleted_after_an_import_into_it(engine, monkeypatch, caplog):
+    campaign = await create_finished_campaign(engine, everything_days=30)
+    await warn_of_deletion(engine, warned_at=NOW + 23 * DAY)
+    has_begun, may_go_on = let_imports_wait_in_their_first_transaction(monkeypatch)
+    importing = asyncio.create_task(import_answers(engine, campaign, "Ann"))
+    await has_begun.wait()
+    erasing = asyncio.create_task(erase_outdated_data(engine, now=NOW + 30 * DAY))
+    await wait_until(engine, requests_are_waiting_sql(1))
+    may_go_on.set()
+    receipt, _ = await asyncio.gather(importing, erasing)
+    assert (receipt.responses, caplog.messages) == (1, [])
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 0
 
 
 async def test_days_are_24_hours_also_when_the_clocks_change(engine, tmp_path):

@@ -22,6 +22,7 @@ from app.campaigns import empty_campaigns, hints, item_list, launch, lifecycle, 
 from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
 from app.campaigns.comparisons import JUDGMENTS_SETTING, ComparisonUnit, judgments_per_item_for_comparisons_or_refuse
 from app.campaigns.pay import HourlyPay
+from app.campaigns.setting_types import settings_with_changes
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_starter_questions
 from app.campaigns.totals import CampaignTotals
@@ -294,7 +295,7 @@ def judgments_per_system_for_comparisons_or_refuse(
 def settings_with_validated_changes(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:
     """Return the settings with these changes."""
     try:
-        return CampaignSettings.model_validate({**settings.model_dump(), **changes})
+        return CampaignSettings.model_validate(settings_with_changes(settings.model_dump(), changes))
     except ValidationError as error:
         raise RequestValidationError(error.errors()) from error
 
