@@ -126,7 +126,7 @@ STORE_ANSWERS = """
 
 LEASE_HITS = """
     CREATE FUNCTION easel_lease_hits(
-        campaign bigint, waits boolean, annotators bigint[], few_open boolean, all_capped int[], wanted int, people int, leaders int[], shared_leaders boolean[], capped text[], assignments bigint[], items text[], iterations int[], ordinals int[], segments int[], shown_as text[], times timestamptz[], lease_minutes int[], visitors bytea[], reasons text[], probabilities float8[], repeat_items boolean, hits_per_annotator int, one_hits boolean[], checks text[],
+        campaign bigint, waits boolean, annotators bigint[], few_open boolean, all_capped int[], wanted int, people int, leaders int[], shared_leaders boolean[], capped text[], repeat_items boolean, segments int[], hits_per_annotator int, one_hits boolean[], assignments bigint[], iterations int[], ordinals int[], items text[], shown_as text[], times timestamptz[], lease_minutes int[], visitors bytea[], reasons text[], probabilities float8[], checks text[],
         OUT number int, OUT id bigint, OUT expires_at timestamptz
     ) RETURNS SETOF record LANGUAGE plpgsql AS $$
     #variable_conflict use_column
@@ -213,40 +213,54 @@ LEASE_HITS = """
             END LOOP;
             CONTINUE WHEN NOT has_room;
 
+            IF NOT $11 THEN
+                CONTINUE WHEN NOT (
+        NOT EXISTS (
+            SELECT 1 FROM hits h WHERE h.campaign_id = $1 AND h.annotator_id = CAST($3[place] AS bigint)
+            AND h.id <> 0 AND h.segment IS NOT DISTINCT FROM CAST($12[place] AS int)
+            AND (h.segment IS NOT NULL OR h.items && CAST($10[place] AS int[])) AND
+    (h.closed_at IS NULL AND h.expires_at > time_after_locks
+     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0))));
+            END IF;
+            IF CAST($13 AS int) IS NOT NULL THEN
+                CONTINUE WHEN NOT (
+        $13 > (
+            SELECT count(*) FROM hits h
+            WHERE h.campaign_id = $1 AND h.annotator_id = CAST($3[place] AS bigint)
+            AND h.id <> 0 AND
+    (h.closed_at IS NULL AND h.expires_at > time_after_locks
+     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0))));
+            END IF;
+            IF $14[place] THEN
+                CONTINUE WHEN NOT (
+        NOT EXISTS (
+            SELECT 1 FROM hits h WHERE h.campaign_id = $1 AND h.assignment_id = CAST($15[place] AS bigint)
+            AND h.id <> 0 AND (h.closed_at IS NULL OR
+    (h.closed_at IS NULL AND h.expires_at > time_after_locks
+     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0)))));
+            END IF;
+            IF CAST($16[place] AS int) IS NOT NULL THEN
+                CONTINUE WHEN NOT (
+    NOT EXISTS (
+        SELECT 1 FROM hits h WHERE h.campaign_id = $1 AND h.id <> 0
+        AND h.iteration = CAST($16[place] AS int) AND h.ordinal = CAST($17[place] AS int)
+        AND
+    (h.closed_at IS NULL AND h.expires_at > time_after_locks
+     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0))));
+            END IF;
+
     INSERT INTO hits
         (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, segment, shown_as, issued_at,
          expires_at, untouched_by, drawn_because, leader_probability)
-    SELECT $1, CAST($3[place] AS bigint), CAST($11[place] AS bigint), CAST($8[place] AS int),
-           CAST($12[place] AS int[]), CAST($13[place] AS int), CAST($14[place] AS int),
-           CAST($15[place] AS int), CAST($16[place] AS int[]), $17[place],
-           time_after_locks + make_interval(mins => $18[place]), CAST($19[place] AS bytea),
-           CAST($20[place] AS text), CAST($21[place] AS float8)
+    SELECT $1, CAST($3[place] AS bigint), CAST($15[place] AS bigint), CAST($8[place] AS int),
+           CAST($18[place] AS int[]), CAST($16[place] AS int), CAST($17[place] AS int),
+           CAST($12[place] AS int), CAST($19[place] AS int[]), $20[place],
+           time_after_locks + make_interval(mins => $21[place]), CAST($22[place] AS bytea),
+           CAST($23[place] AS text), CAST($24[place] AS float8)
     WHERE
-    ($22 OR NOT EXISTS (
-        SELECT 1 FROM hits h WHERE h.campaign_id = $1 AND h.annotator_id = CAST($3[place] AS bigint)
-        AND h.id <> 0 AND h.segment IS NOT DISTINCT FROM CAST($15[place] AS int)
-        AND (h.segment IS NOT NULL OR h.items && CAST($10[place] AS int[])) AND
-    (h.closed_at IS NULL AND h.expires_at > time_after_locks
-     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0))))
-    AND (CAST($23 AS int) IS NULL OR $23 > (
-        SELECT count(*) FROM hits h WHERE h.campaign_id = $1 AND h.annotator_id = CAST($3[place] AS bigint)
-        AND h.id <> 0 AND
-    (h.closed_at IS NULL AND h.expires_at > time_after_locks
-     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0))))
-    AND (NOT $24[place] OR NOT EXISTS (
-        SELECT 1 FROM hits h WHERE h.campaign_id = $1 AND h.assignment_id = CAST($11[place] AS bigint)
-        AND h.id <> 0 AND (h.closed_at IS NULL OR
-    (h.closed_at IS NULL AND h.expires_at > time_after_locks
-     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0))))) AND
-    NOT EXISTS (
-        SELECT 1 FROM hits h WHERE h.campaign_id = $1 AND h.id <> 0
-        AND h.iteration = CAST($13[place] AS int) AND h.ordinal = CAST($14[place] AS int)
-        AND
-    (h.closed_at IS NULL AND h.expires_at > time_after_locks
-     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0))) AND
     NOT EXISTS (
         SELECT 1 FROM hits h
-        WHERE h.campaign_id = $1 AND h.assignment_id = CAST($11[place] AS bigint) AND h.closed_at IS NULL)
+        WHERE h.campaign_id = $1 AND h.assignment_id = CAST($15[place] AS bigint) AND h.closed_at IS NULL)
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at INTO leased, expires_at;
             CONTINUE WHEN leased IS NULL;

@@ -15,6 +15,7 @@ from app.annotation.hits.lease_sql import (
     COUNT_ROOM_OF_ITEMS,
     INSERT_LEASE,
     LOCK_ROOM,
+    NEW_HIT_CONDITIONS,
     items_with_judgment_limit,
     lease_minutes,
 )
@@ -83,7 +84,22 @@ LEASE_PARAMETERS_AT_PLACE = {
     "probability": ":probabilities[place]",
 }
 LEASE_PARAMETER_PATTERN = re.compile(rf"(?<!:):({'|'.join(LEASE_PARAMETERS_AT_PLACE)})\b")
-INSERT_LEASE_AT_PLACE = LEASE_PARAMETER_PATTERN.sub(lambda name: LEASE_PARAMETERS_AT_PLACE[name[1]], INSERT_LEASE)
+
+
+def at_place(sql: str) -> str:
+    """Return SQL of a lease, with the parameters of the HIT at `place` in a batch."""
+    with_parameters = LEASE_PARAMETER_PATTERN.sub(lambda name: LEASE_PARAMETERS_AT_PLACE[name[1]], sql)
+    return with_parameters.replace(DATABASE_TIME, "time_after_locks")
+
+
+# A statement alone for each condition: most campaigns need few of them, and what is not run costs nothing.
+REQUIRE_CONDITIONS = "".join(
+    f"""
+            IF {at_place(case)} THEN
+                CONTINUE WHEN NOT ({at_place(condition)});
+            END IF;"""
+    for case, condition in NEW_HIT_CONDITIONS
+)
 
 
 def lock_annotators_sql(locking: str) -> str:
@@ -146,7 +162,8 @@ LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
                 has_room := has_room AND rooms[spot] > 0;
             END LOOP;
             CONTINUE WHEN NOT has_room;
-            {INSERT_LEASE_AT_PLACE.replace(DATABASE_TIME, "time_after_locks")} INTO leased, expires_at;
+            {REQUIRE_CONDITIONS}
+            {at_place(INSERT_LEASE)} INTO leased, expires_at;
             CONTINUE WHEN leased IS NULL;
             IF :checks[place] IS NOT NULL THEN
                 {INSERT_HIT_CHECKS};

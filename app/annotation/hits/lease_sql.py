@@ -126,19 +126,35 @@ COUNT_ROOM_OF_ITEMS = f"""
         GROUP BY each.item HAVING count(each.free) > 0
     ) AS counted"""
 
-# The annotator has no other HIT with one of the items (for systems: the segment), unless items may be repeated, and
-# fewer other HITs than the limit per annotator. An assignment that is one HIT has no other.
-ANNOTATOR_MAY_HOLD_HIT = f"""
-    (:repeat_items OR NOT EXISTS (
-        SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
-        AND h.id <> :hit AND h.segment IS NOT DISTINCT FROM CAST(:segment AS int)
-        AND (h.segment IS NOT NULL OR h.items && CAST(:capped AS int[])) AND {HIT_IS_OPEN_OR_ANSWERED}))
-    AND (CAST(:hits_per_annotator AS int) IS NULL OR :hits_per_annotator > (
-        SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
-        AND h.id <> :hit AND {HIT_IS_OPEN_OR_ANSWERED}))
-    AND (NOT :one_hit OR NOT EXISTS (
-        SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.assignment_id = CAST(:assignment AS bigint)
-        AND h.id <> :hit AND (h.closed_at IS NULL OR {HIT_IS_OPEN_OR_ANSWERED})))"""
+# Conditions of a HIT for its annotator, each with the case in which it matters: no other HIT of theirs has one of the
+# items (for systems: the segment), unless items may be repeated; other HITs of theirs are fewer than the limit; an
+# assignment that is one HIT has no other.
+ANNOTATOR_CONDITIONS = (
+    (
+        "NOT :repeat_items",
+        f"""
+        NOT EXISTS (
+            SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
+            AND h.id <> :hit AND h.segment IS NOT DISTINCT FROM CAST(:segment AS int)
+            AND (h.segment IS NOT NULL OR h.items && CAST(:capped AS int[])) AND {HIT_IS_OPEN_OR_ANSWERED})""",
+    ),
+    (
+        "CAST(:hits_per_annotator AS int) IS NOT NULL",
+        f"""
+        :hits_per_annotator > (
+            SELECT count(*) FROM hits h
+            WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
+            AND h.id <> :hit AND {HIT_IS_OPEN_OR_ANSWERED})""",
+    ),
+    (
+        ":one_hit",
+        f"""
+        NOT EXISTS (
+            SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.assignment_id = CAST(:assignment AS bigint)
+            AND h.id <> :hit AND (h.closed_at IS NULL OR {HIT_IS_OPEN_OR_ANSWERED}))""",
+    ),
+)
+ANNOTATOR_MAY_HOLD_HIT = " AND ".join(f"(NOT {case} OR {condition})" for case, condition in ANNOTATOR_CONDITIONS)
 
 # No other HIT of the same place in an iteration's schedule is open or answered; always true for streaming (NULLs).
 SCHEDULED_PLACE_IS_FREE = f"""
@@ -146,6 +162,12 @@ SCHEDULED_PLACE_IS_FREE = f"""
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.id <> :hit
         AND h.iteration = CAST(:iteration AS int) AND h.ordinal = CAST(:ordinal AS int)
         AND {HIT_IS_OPEN_OR_ANSWERED})"""
+
+# The conditions of a new HIT besides room for its items, each with the case in which it matters.
+NEW_HIT_CONDITIONS = (
+    *ANNOTATOR_CONDITIONS,
+    ("CAST(:iteration AS int) IS NOT NULL", SCHEDULED_PLACE_IS_FREE),
+)
 
 CAMPAIGN_IS_RUNNING = "EXISTS (SELECT 1 FROM campaigns WHERE id = :campaign AND status = 'running')"
 
@@ -164,7 +186,7 @@ INSERT_LEASE = f"""
            CAST(:segment AS int), CAST(:shown_as AS int[]), :now,
            {DATABASE_TIME} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea),
            CAST(:reason AS text), CAST(:probability AS float8)
-    WHERE {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE} AND {ASSIGNMENT_HOLDS_NO_HIT}
+    WHERE {ASSIGNMENT_HOLDS_NO_HIT}
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at"""
 
