@@ -17,6 +17,7 @@ from app.annotation.hits.answer_parsing import (
 )
 from app.annotation.hits.finish_check import FINISH_CHECK
 from app.annotation.hits.locked_answers import LockedAnswers, LockedHit, SubmittedAnswer
+from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.hits.store_answers_sql import (
     CLOSE_HITS,
     INSERT_RESPONSES,
@@ -115,7 +116,7 @@ async def store_answers_returning_outcome_by_locked_hit(
         hit = locked.hits[answer.hit_id]
         try:
             if not are_late:
-                refuse_as_lease_lost_if_item_is_fully_judged(locked, hit, judgments)
+                refuse_as_lease_lost_if_item_is_fully_judged(locked.campaign, hit, judgments)
             accepted = await accepted_answer_or_refuse(
                 connection, locked, hit, answer, placed_checks_by_hit.get(hit.id, ())
             )
@@ -145,7 +146,7 @@ async def store_answers_returning_outcome_by_locked_hit(
 
 
 def refuse_as_lease_lost_if_item_is_fully_judged(
-    locked: LockedAnswers, hit: LockedHit, judgments: Mapping[int, int]
+    campaign: ServedCampaign, hit: LockedHit, judgments: Mapping[int, int]
 ) -> None:
     """Refuse an answer about an item that has all wanted judgments. An import brought them, or a clock went back.
 
@@ -154,8 +155,7 @@ def refuse_as_lease_lost_if_item_is_fully_judged(
 
     """
     if any(
-        judgments[item] >= locked.campaign.judgments_per_item and item not in locked.campaign.always_shown
-        for item in hit.hit_items
+        judgments[item] >= campaign.judgments_per_item and item not in campaign.always_shown for item in hit.hit_items
     ):
         raise lease_lost_error()
 
