@@ -53,7 +53,8 @@ LOCK_COLUMNS = ", ".join(
     for name in LockRow.__annotations__
 )
 
-# A row for each assignment, one row at least. The first one has the locked answers and the changes.
+# A row for each assignment, one row at least. The first one has the locked answers and the changes. The statement must
+# be the first of its transaction, which has no number then: so the watermark does not contain the answers to come.
 LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS = text(f"""
     SELECT {LOCK_COLUMNS}, assigned.* FROM {LOCK_ANSWERS_SOURCE}
     LEFT JOIN ({SELECT_ASSIGNMENTS.text}) AS assigned ON true
@@ -122,10 +123,10 @@ class AnswerLeases:
         parameters = assignments_query_parameters(cache, campaign_id, queries, histories)
         parameters |= lock_query_parameters(campaign_id, answers)
         rows = await fetch_rows(connection, LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS, parameters, LockedAssignmentRow)
-        rows.sort(key=lambda row: row.place or 0)
+        rows.sort(key=lambda row: row["place"] or 0)
         version = rows[0].lock_version
         campaign = await remembered_or_loaded_campaign_of_version(connection, cache, campaign_id, version)
-        if rows[0].place is not None and rows[0].campaign_version == version == campaign.campaign_version:
+        if rows[0]["place"] is not None and rows[0].campaign_version == version == campaign.campaign_version:
             for row in rows:
                 row.campaign = campaign
             cache.merge_changes_of_row_unless_stale(rows[0])
