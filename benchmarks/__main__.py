@@ -15,6 +15,7 @@ def main(llmfao_folder: Path | None) -> None:
         "selection": [],
         "index_memory": [],
         "serving": [],
+        "bare_server": [],
         "open_hits": [],
         "large": [],
         "exclusions": [],

@@ -22,7 +22,6 @@ import re
 import secrets
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -33,7 +32,7 @@ from urllib.request import urlopen
 
 import numpy as np
 import uvloop
-from sqlalchemy import insert, make_url
+from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.accounts.tokens import issue_token_or_refuse
@@ -42,10 +41,11 @@ from app.annotation.platforms.assignments import WorkerTokens, find_or_create_as
 from app.annotation.platforms.platform import Arrival
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.database import embedded, tables
+from app.database import tables
 from app.database.session import create_engine, driver_of
 from app.designs.design import Design
 from app.designs.registry import DESIGNS
+from benchmarks.pgbench import run_pgbench
 from benchmarks.processes import ProcessGroup
 from benchmarks.temporary_database import run_temporary_database
 
@@ -58,30 +58,6 @@ PREPARED_ANNOTATORS = 400  # per measurement, enough that none returns
 HIT_FIELD = re.compile(rb'name="hit" value="(\d+)"')
 SCORE_FIELD = re.compile(rb'name="score-(\d+)"')
 NOW = datetime.now(UTC)
-
-PGBENCH_SCRIPT = """
-\\set item random(0, :items - 5)
-BEGIN;
-SELECT subject FROM posteriors
-    WHERE campaign_id = :campaign AND revision = 0 AND criterion = 0 AND subject BETWEEN :item AND :item + 4
-    ORDER BY subject FOR NO KEY UPDATE;
-INSERT INTO hits (campaign_id, annotator_id, assignment_id, leader, items, issued_at, expires_at, closed_at)
-    VALUES (:campaign, :annotator, :assignment, :item, ARRAY[:item, :item+1, :item+2, :item+3, :item+4],
-            now(), now(), now())
-    RETURNING id \\gset
-COMMIT;
-BEGIN;
-UPDATE hits SET closed_at = now() WHERE campaign_id = :campaign AND id = :id;
-SELECT state FROM posteriors
-    WHERE campaign_id = :campaign AND revision = 0 AND criterion = 0 AND subject BETWEEN :item AND :item + 4
-    ORDER BY subject FOR NO KEY UPDATE;
-INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, received_at)
-    VALUES (:campaign, :id, :annotator, 'bench', ARRAY[:item, :item+1, :item+2, :item+3, :item+4],
-            ARRAY[1, 2, 3, 4, 5], now());
-UPDATE posteriors SET state[1] = state[1] + 0.5, judgments = judgments + 1
-    WHERE campaign_id = :campaign AND revision = 0 AND criterion = 0 AND subject BETWEEN :item AND :item + 4;
-COMMIT;
-"""
 
 
 @dataclass(frozen=True)
@@ -265,27 +241,44 @@ async def create_load_task(
     return LoadTask(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names, campaign.design)
 
 
-def run_pgbench(url: str, slug: str, clients: int, seconds: float) -> float:
-    """Return pairs per second of the bare transactions on the campaign's rows."""
-    address = make_url(url)
-    binaries = next(embedded.iterate_binary_folders())
-    with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
-        script.write(PGBENCH_SCRIPT)
-        script.flush()
-        connect = ["-h", str(address.query["host"]), "-U", str(address.username), str(address.database)]
-        find_sql = (
-            "SELECT c.id, a.id, s.id, (SELECT count(*) FROM items WHERE campaign_id = c.id) FROM campaigns c "
-            f"JOIN annotators a ON a.campaign_id = c.id JOIN assignments s ON s.annotator_id = a.id "
-            f"WHERE c.slug = '{slug}' LIMIT 1"
-        )
-        psql = [str(binaries / "psql"), "-AtF", " ", "-c", find_sql, *connect]
-        numbers = subprocess.run(psql, check=True, capture_output=True, text=True).stdout.split()
-        variables = zip(("campaign", "annotator", "assignment", "items"), numbers, strict=True)
-        command = [str(binaries / "pgbench"), "-n", "-M", "prepared", "-c", str(clients), "-T", str(round(seconds))]
-        for name, number in variables:
-            command += ["-D", f"{name}={number}"]
-        output = subprocess.run([*command, "-f", script.name, *connect], check=True, capture_output=True, text=True)
-    return float(re.search(r"tps = ([\d.]+)", output.stdout)[1])  # type: ignore[index]  # fails loudly
+@dataclass(frozen=True)
+class Measurement:
+    """What a load task measured.
+
+    Attributes:
+        pairs_per_second: Rate of pairs.
+        percentiles: Milliseconds of (next, submit), for the percentiles 50 and 95.
+        processor_times: Processor milliseconds of a pair in the server and in PostgreSQL.
+
+    """
+
+    pairs_per_second: float
+    percentiles: tuple[tuple[float, float], tuple[float, float]]
+    processor_times: tuple[float, float]
+
+    def format_next_times(self) -> str:
+        return " / ".join(f"{milliseconds:.1f}" for milliseconds, _ in self.percentiles)
+
+    def format_submit_times(self) -> str:
+        return " / ".join(f"{milliseconds:.1f}" for _, milliseconds in self.percentiles)
+
+    def format_processor_times(self) -> str:
+        return " / ".join(f"{milliseconds:.2f}" for milliseconds in self.processor_times)
+
+
+def measure_task(task: LoadTask, processes: MeasuredProcesses) -> Measurement:
+    """Let another process answer HITs, and return what was measured."""
+    with multiprocessing.get_context("spawn").Pool(1) as load_process:
+        load_process.apply(os.getpid)  # wait for its start
+        before = processes.processor_milliseconds()
+        pairs, pairs_in_all, times = load_process.apply(answer_with_clients, (task,))
+        after = processes.processor_milliseconds()
+    median, high = (np.percentile(times, percentage, axis=0) * 1000 for percentage in (50, 95))
+    return Measurement(
+        pairs,
+        ((median[0], median[1]), (high[0], high[1])),
+        ((after[0] - before[0]) / pairs_in_all, (after[1] - before[1]) / pairs_in_all),
+    )
 
 
 def format_serving_row(
@@ -303,17 +296,10 @@ def format_serving_row(
     """Measure one way of answering and return a table row, whose first cell is the title, by default the way."""
     size = {"items": items, "clients": clients}
     task = asyncio.run(create_load_task(url, port, way=way, seconds=seconds, settings=settings, **size))
-    with multiprocessing.get_context("spawn").Pool(1) as load_process:
-        load_process.apply(os.getpid)  # wait for its start
-        before = processes.processor_milliseconds()
-        pairs, pairs_in_all, times = load_process.apply(answer_with_clients, (task,))
-        after = processes.processor_milliseconds()
-    in_server, in_postgresql = ((end - begin) / pairs_in_all for begin, end in zip(before, after, strict=True))
-    next_p50, submit_p50 = np.percentile(times, 50, axis=0) * 1000
-    next_p95, submit_p95 = np.percentile(times, 95, axis=0) * 1000
-    calls = f"{next_p50:.1f} / {next_p95:.1f} | {submit_p50:.1f} / {submit_p95:.1f}"
-    processor = f"{in_server:.2f} / {in_postgresql:.2f}"
-    return f"| {title or way} | {items:,} | {clients} | {pairs:.0f} | {calls} | {processor} |"
+    measured = measure_task(task, processes)
+    calls = f"{measured.format_next_times()} | {measured.format_submit_times()}"
+    rate, processor = measured.pairs_per_second, measured.format_processor_times()
+    return f"| {title or way} | {items:,} | {clients} | {rate:.0f} | {calls} | {processor} |"
 
 
 def format_pgbench_row(url: str, postgresql: ProcessGroup, *, items: int, clients: int, seconds: float) -> str:

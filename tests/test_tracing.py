@@ -48,7 +48,7 @@ async def test_an_answer_is_one_trace_from_the_request_to_its_statements(exporte
     assert request.name == "POST /{platform_name:platform}/{link_key}"
     assert request.attributes["http.response.status_code"] == 200
     names = [span.name for span in spans]
-    for statement in ("SELECT easel_lock_answers", "SELECT easel_lease_hits", "BEGIN", "COMMIT"):
+    for statement in ("SELECT easel_lock_answers", "SELECT easel_store_answers", "BEGIN", "COMMIT"):
         assert statement in names
     assert all(span.start_time <= span.end_time for span in spans)
 

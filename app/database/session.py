@@ -1,7 +1,7 @@
 """Engines and transactions. A unit of work is `async with engine.begin()`: it commits, or rolls back if it raises.
 
 The serving path uses `begin_transaction` and `fetch_rows` instead, which bypass SQLAlchemy on asyncpg's own connection:
-a statement then takes a third of the processor time, and a HIT and its answer need six.
+a statement then takes a third of the processor time, and an answer with the next HIT needs four.
 """
 
 import asyncio

@@ -30,6 +30,8 @@ def parse_playbacks_by_item(form: Mapping[str, str], items: Sequence[ItemName]) 
 
     Invalid fields are dropped.
     """
+    if not any(field.startswith(PLAYBACK_PREFIXES) for field in form):  # as on all pages without sound or film
+        return {}
     playbacks = {
         item: Playback(
             parse_nonnegative_int_or_none(form.get(f"{PLAYS_PREFIX}{item}")),

@@ -88,6 +88,8 @@ def parse_remarks_by_subject(form: Mapping[str, str], items: Sequence[int]) -> d
     The subject is the name of an item, or `WHOLE_HIT`. Empty fields are no remarks. Raises `Invalid`
     (`comment_too_long`).
     """
+    if not any(field.startswith((COMMENT_PREFIX, FLAG_PREFIX)) for field in form):
+        return {}
     remarks = {about: parse_remark_from_form(form, about) for about in (WHOLE_HIT, *map(str, items))}
     return {about: remark for about, remark in remarks.items() if remark != Remark()}
 

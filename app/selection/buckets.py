@@ -101,12 +101,12 @@ class Buckets:
             return len(barred.items_outside([bucket]))
         if len(bucket) < LOOKUPS_PER_PLACE * len(barred):
             return len(bucket) - len(barred.intersection(bucket))
-        return len(bucket) - sum(self._contains(bucket, item) for item in barred)
-
-    def _contains(self, bucket: Bucket, item: int) -> bool:
-        """Return whether the item is in the bucket, also for an item newer than these buckets."""
-        place = self._place.item(item) if item < len(self._place) else len(bucket)
-        return place < len(bucket) and bucket[place] == item
+        items = np.fromiter(barred, np.intp, len(barred))
+        items = items[items < len(self._place)]  # others are newer than these buckets
+        places = self._place[items]
+        are_possible = places < len(bucket)
+        items_at_places = np.frombuffer(bucket, np.intc)[places[are_possible]]
+        return len(bucket) - int(np.count_nonzero(items_at_places == items[are_possible]))
 
 
 def _iterate_random_picks(bucket: Bucket, rng: np.random.Generator) -> Iterator[int]:

@@ -328,7 +328,7 @@ async def answer_hits_by_simulated_annotators_and_count(
         answer = AnswerByCriterion(dict(zip(names, parts, strict=True))) if names else parts[0]
         async with borrow_autocommit_driver(database) as connection:
             await submission.store_answer_of_hit_and_return_receipt(
-                connection, annotator.assignment, next_hit.hit.id, answer, now=clock()
+                connection, annotator.assignment, next_hit.hit.id, answer, now=clock(), cache=cache
             )
         annotator.hits_done += 1
         hits_done += 1

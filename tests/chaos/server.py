@@ -59,11 +59,11 @@ def drop_an_answer() -> None:
     store_answers = submission.store_answers_and_return_outcomes
 
     async def store_most_answers(
-        connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer]
+        connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer], **more: Any
     ) -> list[AnswerReceipt | Any]:
         dropped = {place for place in range(len(answers)) if count_and_tell_if_due(ANSWERS_PER_DROPPED_ONE)}
         kept = [answer for place, answer in enumerate(answers) if place not in dropped]
-        outcomes = iter(await store_answers(connection, campaign_id, kept) if kept else ())
+        outcomes = iter(await store_answers(connection, campaign_id, kept, **more) if kept else ())
         return [
             AnswerReceipt(answer.hit_id, 10**9 + answer.hit_id) if place in dropped else next(outcomes)
             for place, answer in enumerate(answers)

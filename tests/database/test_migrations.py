@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.annotation.hits.lease_functions_sql import LEASE_HITS_FUNCTION
 from app.annotation.hits.locked_answers import LOCK_ANSWERS_FUNCTION
 from app.annotation.hits.shown_items_sql import SHOWN_ITEMS_FUNCTION, SHOWN_OUTPUTS_FUNCTION
+from app.annotation.hits.store_answers_sql import STORE_ANSWERS_FUNCTION
 from app.campaigns.lifecycle import unchecked_settings_with_deliverable_emails
 from app.database import migrate
 from app.database.migrate import alembic_configuration, newest_schema_revision, upgrade_schema
@@ -137,6 +138,7 @@ async def test_the_migrations_make_the_tables_the_code_knows(engine, database_ur
         ("easel_shown_items", SHOWN_ITEMS_FUNCTION),
         ("easel_shown_outputs", SHOWN_OUTPUTS_FUNCTION),
         ("easel_lock_answers", LOCK_ANSWERS_FUNCTION),
+        ("easel_store_answers", STORE_ANSWERS_FUNCTION),
     ],
 )
 async def test_the_stored_functions_of_leases_are_those_of_the_code(engine, name, function):

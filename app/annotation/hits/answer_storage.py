@@ -4,14 +4,12 @@ The update laws are applied in memory, answer after answer in the order of their
 gives the same bits.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import text
-
 from app.annotation.hits import remarks
+from app.annotation.hits.answer_leases import AnswerLeases
 from app.annotation.hits.answer_parameters import AnswerKey, ResponseParameters, build_response_parameters
 from app.annotation.hits.answer_parsing import (
     parse_answer_without_checks_and_shown_values,
@@ -19,7 +17,15 @@ from app.annotation.hits.answer_parsing import (
 )
 from app.annotation.hits.finish_check import FINISH_CHECK
 from app.annotation.hits.locked_answers import LockedAnswers, LockedHit, SubmittedAnswer
-from app.database.session import Driver, Record, execute_statement, fetch_rows, leads_to_citus
+from app.annotation.hits.served_campaign import ServedCampaign
+from app.annotation.hits.store_answers_sql import (
+    CLOSE_HITS,
+    INSERT_RESPONSES,
+    STORE_ANSWERS,
+    StoredAnswers,
+    StoredResponse,
+)
+from app.database.session import Driver, execute_statement, fetch_rows, leads_to_citus
 from app.designs.answer import Form
 from app.designs.playback import refuse_form_with_unplayed_items
 from app.errors import Gone, Refusal
@@ -30,61 +36,8 @@ from app.record.bulk_update import LOCK_ITEM_POSTERIORS, LockedPosterior
 from app.record.campaign_law import convert_judging_responses_to_hits_of_law
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
-from app.record.posterior_storage import UPDATE_POSTERIORS, UPDATE_POSTERIORS_SQL
+from app.record.posterior_storage import UPDATE_POSTERIORS
 from app.record.responses import Response
-
-# Close the HITs, store one response for each, in the order of :hits, and the posteriors. All locks are held when this
-# is sent. Items and values of all responses follow each other; each response has those from its start to its end. The
-# annotator may have continued a HIT in another visit; it counts for the visit that answers.
-INSERT_RESPONSES_SQL = """
-        INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, segment, extra, telemetry,
-                               received_at)
-        SELECT :campaign, hit, annotator, source, (CAST(:items AS int[]))[item_start : item_end],
-               (CAST(:values AS float8[]))[value_start : value_end], segment, CAST(extra AS jsonb),
-               CAST(telemetry AS jsonb), answered_at
-        FROM {answered} ORDER BY place
-        RETURNING seq, hit_id"""
-ANSWERED_SQL = """unnest(
-            CAST(:hits AS bigint[]), CAST(:assignments AS bigint[]), CAST(:annotators AS bigint[]),
-            CAST(:sources AS text[]), CAST(:segments AS int[]), CAST(:extras AS text[]), CAST(:telemetries AS text[]),
-            CAST(:times AS timestamptz[]), CAST(:item_starts AS int[]), CAST(:item_ends AS int[]),
-            CAST(:value_starts AS int[]), CAST(:value_ends AS int[])
-        ) WITH ORDINALITY AS answered (
-            hit, assignment, annotator, source, segment, extra, telemetry, answered_at, item_start, item_end,
-            value_start, value_end, place)"""
-STORE_RESPONSES = text(f"""
-    WITH answered AS MATERIALIZED (
-        SELECT * FROM {ANSWERED_SQL}
-    ), closed AS (
-        UPDATE hits h SET closed_at = answered.answered_at, assignment_id = answered.assignment, untouched_by = NULL
-        FROM answered, LATERAL (
-            SELECT t.ctid AS place_in_table FROM hits t
-            WHERE t.campaign_id = :campaign AND t.id = answered.hit OFFSET 0  -- so that each is found by its key
-        ) AS found
-        WHERE h.ctid = found.place_in_table
-    ), response AS (
-{INSERT_RESPONSES_SQL.format(answered="answered")}
-    ), changed AS (
-        {UPDATE_POSTERIORS_SQL}
-    )
-    SELECT seq, hit_id FROM response
-""")
-
-# The same for Citus, which stores rows of several tables only by several statements.
-CLOSE_HITS = text("""
-    UPDATE hits h SET closed_at = answered.answered_at, assignment_id = answered.assignment, untouched_by = NULL
-    FROM unnest(CAST(:hits AS bigint[]), CAST(:assignments AS bigint[]), CAST(:times AS timestamptz[]))
-        AS answered (hit, assignment, answered_at)
-    WHERE h.campaign_id = :campaign AND h.id = answered.hit
-""")
-INSERT_RESPONSES = text(INSERT_RESPONSES_SQL.format(answered=ANSWERED_SQL))
-
-
-class StoredResponse(Record):
-    """Number of a response to a HIT."""
-
-    seq: int
-    hit_id: int
 
 
 @dataclass(frozen=True)
@@ -131,7 +84,12 @@ def lease_lost_error() -> Gone:
 
 
 async def store_answers_returning_outcome_by_locked_hit(
-    connection: Driver, locked: LockedAnswers, answers: Sequence[SubmittedAnswer], *, are_late: bool = False
+    connection: Driver,
+    locked: LockedAnswers,
+    answers: Sequence[SubmittedAnswer],
+    *,
+    are_late: bool = False,
+    leases: AnswerLeases | None = None,
 ) -> dict[int, AnswerReceipt | Exception]:
     """Store the answers to locked HITs and the updated posteriors, and return a receipt or a refusal by HIT.
 
@@ -142,21 +100,23 @@ async def store_answers_returning_outcome_by_locked_hit(
         locked: The locked HITs.
         answers: One answer for each of them.
         are_late: True if the items were checked for room: then an answer may complete the judgments of an item.
+        leases: Next HITs to lease together with the answers.
 
     """
     placed_checks_by_hit = (
-        await checks.load_placed_checks_by_hit(connection, locked.id, [*locked.hits]) if locked.has_checks else {}
+        await checks.load_placed_checks_by_hit(connection, locked.campaign.id, [*locked.hits])
+        if locked.campaign.has_checks
+        else {}
     )
     laws = await lock_posteriors_and_make_law_runners(connection, locked)
-    judgments = Counter(dict(zip(locked.numbers or (), locked.judgments or (), strict=True)))
-    excluded = {*(locked.excluded or ())}
+    judgments, excluded = locked.judgments.copy(), locked.excluded
     refusals: dict[int, Refusal] = {}
     accepted_answers: list[AcceptedAnswer] = []
     for answer in answers:
         hit = locked.hits[answer.hit_id]
         try:
             if not are_late:
-                refuse_as_lease_lost_if_item_is_fully_judged(locked, hit, judgments)
+                refuse_as_lease_lost_if_item_is_fully_judged(locked.campaign, hit, judgments)
             accepted = await accepted_answer_or_refuse(
                 connection, locked, hit, answer, placed_checks_by_hit.get(hit.id, ())
             )
@@ -168,7 +128,7 @@ async def store_answers_returning_outcome_by_locked_hit(
             judgments.update(accepted.responses[0].items)
             await apply_answer_by_all_laws(locked, laws, accepted)
     seq_by_hit = (
-        await store_responses_and_posteriors_and_return_seq_by_hit(connection, locked, laws, accepted_answers)
+        await store_responses_and_posteriors_and_return_seq_by_hit(connection, locked, laws, accepted_answers, leases)
         if accepted_answers
         else {}
     )
@@ -179,14 +139,14 @@ async def store_answers_returning_outcome_by_locked_hit(
             connection, locked, accepted, seq_by_hit[accepted.hit.id], does_count=does_count
         )
         if does_count and judged_items:
-            may_be_complete |= all(judgments[item] >= locked.judgments_per_item for item in judged_items)
+            may_be_complete |= all(judgments[item] >= locked.campaign.judgments_per_item for item in judged_items)
     if may_be_complete:
-        await FINISH_CHECK.finish_if_complete(connection, locked.id, now=answers[0].now)
+        await FINISH_CHECK.finish_if_complete(connection, locked.campaign.id, now=answers[0].now)
     return {**refusals, **{hit_id: AnswerReceipt(hit_id, seq) for hit_id, seq in seq_by_hit.items()}}
 
 
 def refuse_as_lease_lost_if_item_is_fully_judged(
-    locked: LockedAnswers, hit: LockedHit, judgments: Mapping[int, int]
+    campaign: ServedCampaign, hit: LockedHit, judgments: Mapping[int, int]
 ) -> None:
     """Refuse an answer about an item that has all wanted judgments. An import brought them, or a clock went back.
 
@@ -194,7 +154,9 @@ def refuse_as_lease_lost_if_item_is_fully_judged(
         Gone: `lease_expired`.
 
     """
-    if any(judgments[item] >= locked.judgments_per_item and item not in locked.always_shown for item in hit.hit_items):
+    if any(
+        judgments[item] >= campaign.judgments_per_item and item not in campaign.always_shown for item in hit.hit_items
+    ):
         raise lease_lost_error()
 
 
@@ -208,21 +170,21 @@ async def accepted_answer_or_refuse(
     """Return the answer as it is stored. Raises `Invalid`."""
     submitted = answer.submitted
     if isinstance(submitted, Form):
-        refuse_form_with_unplayed_items(locked.must_play, submitted, len(hit.hit_items) + len(placed_checks))
+        refuse_form_with_unplayed_items(locked.campaign.must_play, submitted, len(hit.hit_items) + len(placed_checks))
     submitted_items, shown_values = (
-        parse_answer_without_checks_and_shown_values(locked, hit, submitted, placed_checks)
+        parse_answer_without_checks_and_shown_values(locked.campaign, hit, submitted, placed_checks)
         if placed_checks
         else (submitted, [])
     )
-    parsed_answers = parse_answers_and_values_of_all_criteria(locked, hit, submitted_items)
+    parsed_answers = parse_answers_and_values_of_all_criteria(locked.campaign, hit, submitted_items)
     answers = [criterion_answer for criterion_answer, _ in parsed_answers]
-    first = await remarks.drop_or_refuse_unoffered_remarks(connection, locked.id, answers[0], placed_checks)
+    first = await remarks.drop_or_refuse_unoffered_remarks(connection, locked.campaign.id, answers[0], placed_checks)
     values = [value for _, item_values in parsed_answers for value in item_values]
     key = AnswerKey(**answer.assignment.parameters, hit=hit.id, now=answer.now)
     return AcceptedAnswer(
         hit=hit,
         assignment_id=answer.assignment.assignment_id,
-        columns=build_response_parameters(key, locked, hit, [first, *answers[1:]], values),
+        columns=build_response_parameters(key, locked.campaign, hit, [first, *answers[1:]], values),
         responses=[
             Response.from_stored(0, hit.annotator_id, hit.hit_items, item_values) for _, item_values in parsed_answers
         ],
@@ -235,44 +197,69 @@ async def accepted_answer_or_refuse(
 
 async def lock_posteriors_and_make_law_runners(connection: Driver, locked: LockedAnswers) -> list[LawRunner]:
     """Return a runner of the campaign's law for each criterion, with the posteriors of the locked items."""
-    states_by_criterion = [dict(zip(locked.numbers or (), locked.states or (), strict=True))]
-    for criterion in locked.criteria[1:]:
-        revision = Revision(locked.id, locked.revision, criterion.number)
+    states_by_criterion = [locked.states]
+    for criterion in locked.campaign.criteria[1:]:
+        revision = Revision(locked.campaign.id, locked.campaign.revision, criterion.number)
         rows = await fetch_rows(
             connection,
             LOCK_ITEM_POSTERIORS,
-            {**revision.sql_parameters, "numbers": locked.numbers or []},
+            {**revision.sql_parameters, "numbers": [*locked.states]},
             LockedPosterior,
         )
         states_by_criterion.append({row.subject: row.state for row in rows})
     return [
-        LawRunner(connection, Revision(locked.id, locked.revision, criterion.number), criterion.law, states)
-        for criterion, states in zip(locked.criteria, states_by_criterion, strict=True)
+        LawRunner(
+            connection, Revision(locked.campaign.id, locked.campaign.revision, criterion.number), criterion.law, states
+        )
+        for criterion, states in zip(locked.campaign.criteria, states_by_criterion, strict=True)
     ]
 
 
 async def apply_answer_by_all_laws(locked: LockedAnswers, laws: Sequence[LawRunner], accepted: AcceptedAnswer) -> None:
     """Apply the answer in memory, by all criteria."""
-    for criterion, law, response in zip(locked.criteria, laws, accepted.responses, strict=True):
+    for criterion, law, response in zip(locked.campaign.criteria, laws, accepted.responses, strict=True):
         await law.apply_hits(convert_judging_responses_to_hits_of_law(criterion, [response]), criterion.law_parameters)
 
 
 async def store_responses_and_posteriors_and_return_seq_by_hit(
-    connection: Driver, locked: LockedAnswers, laws: Sequence[LawRunner], accepted_answers: Sequence[AcceptedAnswer]
+    connection: Driver,
+    locked: LockedAnswers,
+    laws: Sequence[LawRunner],
+    accepted_answers: Sequence[AcceptedAnswer],
+    leases: AnswerLeases | None,
 ) -> dict[int, int]:
-    """Store the responses, the laws' state and the posteriors, and return the number of each response by HIT."""
+    """Store the responses, the laws' state and the posteriors, and return the number of each response by HIT.
+
+    The next HITs are leased by the same statement, unless an item may leave the pool because of one of the answers.
+    """
     posteriors, *posteriors_by_others = [await law.store_law_state_and_return_posterior_parameters() for law in laws]
     parameters = sql_parameters_of_responses(locked, accepted_answers)
     if leads_to_citus(connection):
         closing = {name: parameters[name] for name in ("campaign", "hits", "assignments", "times")}
         await execute_statement(connection, CLOSE_HITS, closing)
-        rows = await fetch_rows(connection, INSERT_RESPONSES, parameters, StoredResponse)
+        responses = await fetch_rows(connection, INSERT_RESPONSES, parameters, StoredResponse)
         await execute_statement(connection, UPDATE_POSTERIORS, posteriors)
+        seq_by_hit = {row.hit_id: row.seq for row in responses}
     else:
-        rows = await fetch_rows(connection, STORE_RESPONSES, parameters | posteriors, StoredResponse)
+        if leases is not None and not any(accepted.unjudged_items for accepted in accepted_answers):
+            accepted_hits = {accepted.assignment_id: accepted.hit for accepted in accepted_answers}
+            leases.propose_leases(locked, accepted_hits, posteriors)
+        stored = await store_answers_and_lease_proposed_hits(connection, parameters | posteriors, leases)
+        seq_by_hit = dict(zip(stored.answered_hits, stored.seqs, strict=True))
     for parameters in posteriors_by_others:
         await execute_statement(connection, UPDATE_POSTERIORS, parameters)
-    return {row.hit_id: row.seq for row in rows}
+    return seq_by_hit
+
+
+async def store_answers_and_lease_proposed_hits(
+    connection: Driver, parameters: Mapping[str, Any], leases: AnswerLeases | None
+) -> StoredAnswers:
+    """Store the answers by one statement, which also leases the proposed HITs, if there are any."""
+    if leases is not None and leases.proposed:
+        return await leases.store_answers_and_lease(connection, parameters)
+    stored_parameters = {f"stored_{name}": value for name, value in parameters.items()}
+    (stored,) = await fetch_rows(connection, STORE_ANSWERS, stored_parameters, StoredAnswers)
+    return stored
 
 
 def sql_parameters_of_responses(locked: LockedAnswers, accepted_answers: Sequence[AcceptedAnswer]) -> dict[str, Any]:
@@ -281,7 +268,7 @@ def sql_parameters_of_responses(locked: LockedAnswers, accepted_answers: Sequenc
     item_starts, item_ends, items = first_and_last_positions_and_concatenation([column.items for column in columns])
     value_starts, value_ends, values = first_and_last_positions_and_concatenation([column.values for column in columns])
     return {
-        "campaign": locked.id,
+        "campaign": locked.campaign.id,
         "hits": [column.hit for column in columns],
         "assignments": [accepted.assignment_id for accepted in accepted_answers],
         "annotators": [column.annotator for column in columns],
@@ -295,7 +282,7 @@ def sql_parameters_of_responses(locked: LockedAnswers, accepted_answers: Sequenc
         "items": items,
         "value_starts": value_starts,
         "value_ends": value_ends,
-        "values": values,
+        "item_values": values,
     }
 
 
@@ -322,11 +309,11 @@ async def store_details_and_return_if_item_leaves_pool(
     """
     hit = accepted.hit
     if accepted.has_remarks:
-        await remarks.store_alert_of_each_item_that_reaches_flag_limit(connection, locked.id, seq)
+        await remarks.store_alert_of_each_item_that_reaches_flag_limit(connection, locked.campaign.id, seq)
     if accepted.placed_checks:
         await checks.store_first_check_answers(
             connection,
-            locked.id,
+            locked.campaign.id,
             hit.id,
             accepted.placed_checks,
             accepted.shown_values,
@@ -336,6 +323,6 @@ async def store_details_and_return_if_item_leaves_pool(
     if not accepted.unjudged_items or not does_count or hit.segment is not None:
         return False
     unable_annotators = await unjudged.add_unjudged_and_return_highest_count(
-        connection, locked.id, hit.annotator_id, seq, accepted.unjudged_items
+        connection, locked.campaign.id, hit.annotator_id, seq, accepted.unjudged_items
     )
-    return unable_annotators >= locked.unjudged_people
+    return unable_annotators >= locked.campaign.unjudged_people

@@ -3,7 +3,7 @@
 The database's clock decides whether a HIT is open, so the clocks of server machines may differ.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -15,6 +15,7 @@ from sqlalchemy import TextClause, text
 
 from app.annotation.hits.campaign_index import (
     AnnotatorHistory,
+    CampaignIndex,
     ChangesAndOpenHits,
     IndexSettings,
     PosteriorCache,
@@ -98,7 +99,13 @@ UNJUDGED_ITEMS_SQL = f"""
     END"""
 
 
-def open_hits_columns_sql(condition_sql: str, *, with_extended_columns: bool) -> str:
+# SQL: the HIT h is not among those whose answers are about to be stored.
+IS_NOT_BEING_ANSWERED = "h.id <> ALL(CAST(:hits AS bigint[]))"
+
+
+def open_hits_columns_sql(
+    condition_sql: str, *, with_extended_columns: bool, hit_is_open: str = HIT_IS_OPEN_IN_INDEX
+) -> str:
     """Return SQL for what the campaign's open HITs hold, as columns that are NULL unless `condition_sql` holds.
 
     None of it depends on a row, so a statement reads it once however many rows it has.
@@ -107,15 +114,15 @@ def open_hits_columns_sql(condition_sql: str, *, with_extended_columns: bool) ->
     held_segments = f"""
            CASE WHEN {segments_needed} THEN
                ARRAY(SELECT segment FROM hits h
-                     WHERE h.campaign_id = :campaign AND h.segment IS NOT NULL AND {HIT_IS_OPEN_IN_INDEX})
+                     WHERE h.campaign_id = :campaign AND h.segment IS NOT NULL AND {hit_is_open})
            END"""
     return f"""
            CASE WHEN {condition_sql} THEN
                ARRAY(SELECT item FROM hits h, unnest(h.items) AS item
-                     WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX})
+                     WHERE h.campaign_id = :campaign AND {hit_is_open})
            END AS held,
            CASE WHEN {condition_sql} THEN
-               ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX})
+               ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = :campaign AND {hit_is_open})
            END AS leading,
            {held_segments if with_extended_columns else "CAST(NULL AS int[])"} AS held_segments"""
 
@@ -239,6 +246,8 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
 def select_assignments_statement(*, with_extended_columns: bool) -> TextClause:
     """Return the statement that selects the `AssignmentState` of each of the :assignments, created at :arrivals.
 
+    The open HITs :hits count as answered by the assignments :answering.
+
     OFFSET 0 keeps PostgreSQL from joining tables in another order: each row finds its rows by a whole key, whatever the
     statistics are.
 
@@ -253,6 +262,11 @@ def select_assignments_statement(*, with_extended_columns: bool) -> TextClause:
     open_hits_needed = f"""
         (SELECT bool_or(hit_id IS NULL) FROM standing) AND :remembered IS NOT TRUE
         AND {CAMPAIGN_SETTING.format("selection")} = 'streaming'"""
+    open_hits = open_hits_columns_sql(
+        open_hits_needed,
+        with_extended_columns=with_extended_columns,
+        hit_is_open=f"{HIT_IS_OPEN_IN_INDEX} AND {IS_NOT_BEING_ANSWERED}",
+    )
     return text(f"""
     WITH standing AS MATERIALIZED (
         SELECT asked.place, asked.visitor, asked.known, s.id AS assignment_id, s.arrived_at, s.arrival, s.annotator_id,
@@ -269,15 +283,17 @@ def select_assignments_statement(*, with_extended_columns: bool) -> TextClause:
                    h.ordinal AS hit_ordinal, h.segment AS hit_segment, h.shown_as AS hit_shown_as,
                    h.untouched_by IS NOT NULL AS hit_untouched
             FROM hits h
-            WHERE h.campaign_id = :campaign AND h.assignment_id = asked.assignment AND h.closed_at IS NULL OFFSET 0
+            WHERE h.campaign_id = :campaign AND h.assignment_id = asked.assignment AND h.closed_at IS NULL
+            AND {IS_NOT_BEING_ANSWERED} OFFSET 0
         ) AS held_hit ON true
         WHERE {ARRIVED_THEN.replace(":arrived_at", "asked.arrived_at")}
     ), changes AS MATERIALIZED (
-        SELECT news.*, {open_hits_columns_sql(open_hits_needed, with_extended_columns=with_extended_columns)}
+        SELECT news.*, {open_hits}
         FROM ({changes_since_watermark_sql(with_extended_columns=with_extended_columns)}) AS news
     ), untouched AS MATERIALIZED (
         SELECT h.untouched_by, count(*) AS hits FROM hits h
-        WHERE h.campaign_id = :campaign AND h.untouched_by IS NOT NULL AND {HIT_IS_OPEN} GROUP BY h.untouched_by
+        WHERE h.campaign_id = :campaign AND h.untouched_by IS NOT NULL AND {HIT_IS_OPEN}
+        AND {IS_NOT_BEING_ANSWERED} GROUP BY h.untouched_by
     )
     SELECT {CAMPAIGN_VERSION} AS campaign_version, c.revision, c.releases, standing.*, a.platform,
            a.{IS_ONE_HIT_PLATFORM} AS one_hit, a.admitted >= c.visit_version AS admitted,
@@ -289,7 +305,8 @@ def select_assignments_statement(*, with_extended_columns: bool) -> TextClause:
            CASE WHEN NOT standing.known THEN {SEEN_ITEMS_OR_SEGMENTS_SQL if with_extended_columns else SEEN_ITEMS_SQL}
            END AS own_items,
            {UNJUDGED_ITEMS_SQL if with_extended_columns else "CAST(NULL AS int[])"} AS not_judged,
-           coalesce((SELECT true FROM hits h
+           standing.assignment_id = ANY(CAST(:answering AS bigint[]))
+           OR coalesce((SELECT true FROM hits h
                      WHERE h.campaign_id = :campaign AND h.assignment_id = standing.assignment_id
                      AND {HIT_IS_ANSWERED} LIMIT 1), false) AS answered_here,
            elsewhere.*,
@@ -320,7 +337,8 @@ def select_assignments_statement(*, with_extended_columns: bool) -> TextClause:
         ) AS other
         CROSS JOIN LATERAL (
             SELECT h.* FROM hits h
-            WHERE h.campaign_id = :campaign AND h.assignment_id = other.id AND h.closed_at IS NULL OFFSET 0
+            WHERE h.campaign_id = :campaign AND h.assignment_id = other.id AND h.closed_at IS NULL
+            AND {IS_NOT_BEING_ANSWERED} OFFSET 0
         ) AS h
         LEFT JOIN LATERAL unnest(h.items) AS item ON true
     ) AS elsewhere ON true
@@ -409,19 +427,11 @@ async def load_assignments_updating_posteriors(
     """
     campaign_index = cache.indexes.get(campaign_id)
     is_extended = campaign_id in cache.extended_campaigns
-    histories = {
-        query.assignment.assignment_id: history
-        for query in queries
-        if campaign_index is not None
-        and (history := campaign_index.remembered_history_or_none(query.assignment.assignment_id)) is not None
-    }
+    histories = remembered_histories_by_assignment(campaign_index, queries)
     parameters = {
-        "campaign": campaign_id,
-        "assignments": [query.assignment.assignment_id for query in queries],
-        "arrivals": [query.assignment.arrived_at for query in queries],
-        "visitors": [query.visitor and query.visitor.address_hash for query in queries],
-        "known": [query.assignment.assignment_id in histories for query in queries],
-        **cache.watermark_query_parameters(campaign_id, refresh=refresh),
+        **assignments_query_parameters(cache, campaign_id, queries, histories, refresh=refresh),
+        "hits": [],
+        "answering": [],
     }
     statement = SELECT_EXTENDED_ASSIGNMENTS if is_extended else SELECT_ASSIGNMENTS
     rows = await fetch_rows(connection, statement, parameters, AssignmentState)
@@ -439,13 +449,52 @@ async def load_assignments_updating_posteriors(
     cache.merge_changes_of_row_unless_stale(rows[0])
     if histories and cache.indexes.get(campaign_id) is not campaign_index:  # the histories went with the copy
         return await load_assignments_updating_posteriors(connection, cache, campaign_id, queries, refresh=refresh)
-    is_current = campaign_index is not None and campaign_index.watermark == rows[0].watermark
+    set_or_remember_history_of_each_row(rows, histories, None if is_extended else campaign_index)
+    return {row.assignment_id: row for row in rows}
+
+
+def remembered_histories_by_assignment(
+    campaign_index: CampaignIndex | None, queries: Sequence[AssignmentQuery]
+) -> dict[int, AnnotatorHistory]:
+    """Return the histories of annotators that this process remembers, by assignment."""
+    return {
+        query.assignment.assignment_id: history
+        for query in queries
+        if campaign_index is not None
+        and (history := campaign_index.remembered_history_or_none(query.assignment.assignment_id)) is not None
+    }
+
+
+def assignments_query_parameters(
+    cache: PosteriorCache,
+    campaign_id: int,
+    queries: Sequence[AssignmentQuery],
+    histories: Mapping[int, AnnotatorHistory],
+    *,
+    refresh: bool = False,
+) -> dict[str, Any]:
+    """Return the parameters of `SELECT_ASSIGNMENTS`, without the answers that are about to be stored."""
+    return {
+        "campaign": campaign_id,
+        "assignments": [query.assignment.assignment_id for query in queries],
+        "arrivals": [query.assignment.arrived_at for query in queries],
+        "visitors": [query.visitor and query.visitor.address_hash for query in queries],
+        "known": [query.assignment.assignment_id in histories for query in queries],
+        **cache.watermark_query_parameters(campaign_id, refresh=refresh),
+    }
+
+
+def set_or_remember_history_of_each_row(
+    rows: Sequence[AssignmentState],
+    histories: Mapping[int, AnnotatorHistory],
+    campaign_index: CampaignIndex | None,
+) -> None:
+    """Give rows the remembered histories, and remember those that were read, if the copy is as new as the rows."""
     for row in rows:
         if row.assignment_id in histories:
             row.history = histories[row.assignment_id]
-        elif is_current and not is_extended and campaign_index is not None:
+        elif campaign_index is not None and campaign_index.watermark == rows[0].watermark:
             campaign_index.remember_history(row.assignment_id, row.annotator_id, row.history)
-    return {row.assignment_id: row for row in rows}
 
 
 async def remembered_or_loaded_campaign_of_version(

@@ -8,7 +8,7 @@ other processes wrote. If a campaign has many open HITs, the items that they hol
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -257,6 +257,30 @@ class CampaignIndex:
             self.segments.update_segment_judgment_counts(changes.new_uses or ())
         self.add_answers_to_histories(changes)
         self.watermark = changes.watermark
+
+    @contextmanager
+    def assume_posteriors(
+        self,
+        numbers: Sequence[int],
+        scores: Sequence[float],
+        variances: Sequence[float],
+        judgments: Sequence[int],
+    ) -> Iterator[None]:
+        """Draw from posteriors that are about to be committed. If the context raises, restore the earlier ones.
+
+        What others have changed since is then read again.
+        """
+        index, watermark = self.index, self.watermark
+        earlier_scores = [index.score.item(number) for number in numbers]
+        earlier_variances = [index.variance.item(number) for number in numbers]
+        earlier_judgments = [index.judgments.item(number) for number in numbers]
+        index.update(numbers, scores, variances, judgments)
+        try:
+            yield
+        except BaseException:
+            index.update(numbers, earlier_scores, earlier_variances, earlier_judgments)
+            self.watermark = watermark
+            raise
 
     def add_answers_to_histories(self, changes: PosteriorChanges) -> None:
         """Add new answers to the histories that this process remembers."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import TextClause, text
 
@@ -13,7 +14,8 @@ from app.annotation.hits.lease_sql import (
     CAMPAIGN_IS_RUNNING,
     COUNT_ROOM_OF_ITEMS,
     INSERT_LEASE,
-    LOCK_POSTERIORS_SQL,
+    LOCK_ROOM,
+    NEW_HIT_CONDITIONS,
     items_with_judgment_limit,
     lease_minutes,
 )
@@ -42,6 +44,7 @@ LEASES_PARAMETER_TYPES = {
     "wanted": "int",
     "people": "int",
     "few_open": "boolean",
+    "waits": "boolean",
     "all_capped": "int[]",
     "annotators": "bigint[]",
     "assignments": "bigint[]",
@@ -81,17 +84,46 @@ LEASE_PARAMETERS_AT_PLACE = {
     "probability": ":probabilities[place]",
 }
 LEASE_PARAMETER_PATTERN = re.compile(rf"(?<!:):({'|'.join(LEASE_PARAMETERS_AT_PLACE)})\b")
-INSERT_LEASE_AT_PLACE = LEASE_PARAMETER_PATTERN.sub(lambda name: LEASE_PARAMETERS_AT_PLACE[name[1]], INSERT_LEASE)
 
-# Locks everything that a batch of leases needs, in the order of all locks, counts once what items have room for, and
-# leases one HIT after another. Statements of a function have snapshots of their own, so they see the locked rows and
-# the leases before them. In a function, too, $1, $2, ... are the arguments. The database holds this function, so a
+
+def at_place(sql: str) -> str:
+    """Return SQL of a lease, with the parameters of the HIT at `place` in a batch."""
+    with_parameters = LEASE_PARAMETER_PATTERN.sub(lambda name: LEASE_PARAMETERS_AT_PLACE[name[1]], sql)
+    return with_parameters.replace(DATABASE_TIME, "time_after_locks")
+
+
+# A statement alone for each condition: most campaigns need few of them, and what is not run costs nothing.
+REQUIRE_CONDITIONS = "".join(
+    f"""
+            IF {at_place(case)} THEN
+                CONTINUE WHEN NOT ({at_place(condition)});
+            END IF;"""
+    for case, condition in NEW_HIT_CONDITIONS
+)
+
+
+def lock_annotators_sql(locking: str) -> str:
+    """Return SQL that locks the rows of :annotators in order and selects the ids of those who may get a HIT."""
+    return f"""
+        SELECT a.id FROM (
+            SELECT each.id, each.barred, each.admitted
+            FROM (SELECT DISTINCT annotator FROM unnest(:annotators) AS annotator ORDER BY annotator) AS one, LATERAL (
+                SELECT a.id, a.barred, a.admitted FROM annotators a
+                WHERE a.campaign_id = :campaign AND a.id = one.annotator {locking}
+            ) AS each
+        ) AS a
+        WHERE a.barred IS NULL AND a.admitted >= (SELECT visit_version FROM campaigns WHERE id = :campaign)"""
+
+
+# Takes the locks that a batch of leases needs, in the order of all locks, counts once what items have room for, and
+# leases one HIT after another. Statements of a function have snapshots of their own, so they see what the locks guard
+# and the leases before them. In a function, too, $1, $2, ... are the arguments. The database holds this function, so a
 # change needs a migration; a test compares the two.
 LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
     text(f"""
     #variable_conflict use_column
     DECLARE
-        blocked bigint[];  -- annotators who get no HIT, or must pass a step first
+        admitted bigint[];  -- annotators who may get a HIT, and have no step to pass first
         time_after_locks timestamptz;
         rooms int[];  -- for each of the capped items: how many more HITs may hold it
         leads boolean[];  -- for each of the capped items: whether it leads an open HIT
@@ -102,14 +134,13 @@ LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
         leased bigint;
     BEGIN
         PERFORM FROM ({law_storage.SHARE_STORE_LOCK.text}) AS locked;
-        PERFORM FROM ({law_storage.LOCK_LAW_STATE.text}) AS locked;
-        SELECT array_agg(locked.id) FILTER (WHERE locked.barred IS NOT NULL
-            OR locked.admitted < (SELECT visit_version FROM campaigns WHERE id = :campaign)) INTO blocked
-        FROM (SELECT DISTINCT annotator FROM unnest(:annotators) AS annotator ORDER BY annotator) AS one, LATERAL (
-            SELECT a.id, a.barred, a.admitted FROM annotators a
-            WHERE a.campaign_id = :campaign AND a.id = one.annotator FOR NO KEY UPDATE OF a
-        ) AS locked;
-        PERFORM FROM ({LOCK_POSTERIORS_SQL.replace(":capped", ":all_capped")}) AS locked;
+        IF :waits THEN
+            SELECT array_agg(locked.id) INTO admitted FROM ({lock_annotators_sql("FOR NO KEY UPDATE OF a")}) AS locked;
+        ELSE
+            SELECT array_agg(locked.id) INTO admitted
+            FROM ({lock_annotators_sql("FOR NO KEY UPDATE OF a SKIP LOCKED")}) AS locked;
+        END IF;
+        PERFORM FROM ({LOCK_ROOM.text}) AS locked;
         time_after_locks := clock_timestamp();
         IF NOT {CAMPAIGN_IS_RUNNING} THEN
             RETURN;
@@ -120,7 +151,7 @@ LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
             RETURN;
         END IF;
         FOR place IN 1 .. cardinality(:annotators) LOOP
-            CONTINUE WHEN :annotators[place] = ANY(blocked);
+            CONTINUE WHEN array_position(admitted, :annotators[place]) IS NULL;
             leader_spot := array_position(:all_capped, :leaders[place]);
             CONTINUE WHEN leads[leader_spot] AND NOT :shared_leaders[place];
             spots := '{{}}';
@@ -131,7 +162,8 @@ LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
                 has_room := has_room AND rooms[spot] > 0;
             END LOOP;
             CONTINUE WHEN NOT has_room;
-            {INSERT_LEASE_AT_PLACE.replace(DATABASE_TIME, "time_after_locks")} INTO leased, expires_at;
+            {REQUIRE_CONDITIONS}
+            {at_place(INSERT_LEASE)} INTO leased, expires_at;
             CONTINUE WHEN leased IS NULL;
             IF :checks[place] IS NOT NULL THEN
                 {INSERT_HIT_CHECKS};
@@ -227,16 +259,34 @@ async def try_to_lease_hits_and_return_them_by_place(
         few_open: True if open HITs are known to be few.
 
     """
+    statement = LOCK_AND_LEASE if leases[0].proposal.segment is None else LOCK_AND_LEASE_OUTPUTS
+    parameters = lease_query_parameters(campaign_id, leases, few_open=few_open, waits=True)
+    return {row.number: row for row in await fetch_rows(connection, statement, parameters, LeasedHit)}
+
+
+def lease_query_parameters(
+    campaign_id: int, leases: Sequence[ProposedLease], *, few_open: bool, waits: bool
+) -> dict[str, Any]:
+    """Return the parameters of `LOCK_AND_LEASE`.
+
+    Args:
+        campaign_id: Id of the campaign.
+        leases: The HITs to lease, one at least.
+        few_open: True if open HITs are known to be few.
+        waits: True to wait for annotators whose rows others have locked; else these get no HIT.
+
+    """
     assignments, proposals = [lease.assignment for lease in leases], [lease.proposal for lease in leases]
     campaign = assignments[0]
     capped = [items_with_judgment_limit(campaign, proposal.items) for proposal in proposals]
-    parameters = {
+    return {
         "campaign": campaign_id,
         "repeat_items": campaign.repeat_items,
         "hits_per_annotator": campaign.hits_per_annotator,
         "wanted": campaign.judgments_per_item,
         "people": campaign.unjudged_people,
         "few_open": few_open,
+        "waits": waits,
         "all_capped": sorted({item for items in capped for item in items}),
         "annotators": [assignment.annotator_id for assignment in assignments],
         "assignments": [assignment.assignment_id for assignment in assignments],
@@ -257,5 +307,3 @@ async def try_to_lease_hits_and_return_them_by_place(
         "probabilities": [proposal.probability for proposal in proposals],
         "shown": [array_text_of_integers(proposal.visible_items) for proposal in proposals],
     }
-    statement = LOCK_AND_LEASE if proposals[0].segment is None else LOCK_AND_LEASE_OUTPUTS
-    return {row.number: row for row in await fetch_rows(connection, statement, parameters, LeasedHit)}

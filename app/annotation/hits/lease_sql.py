@@ -2,9 +2,9 @@
 
 Races, and how each is decided:
 - Two requests of one assignment: a unique index allows one unclosed HIT; the loser reads the winner's.
-- Two HITs that would put an item over the wanted judgments, show one person an item twice, or share a leader by
-  accident: the posterior rows are locked in number order, then a second statement, whose snapshot is newer than the
-  locks, counts open leases.
+- Two HITs that would put an item over the wanted judgments, share a place in an iteration, or share a leader by
+  accident: the campaign's room is locked last, then a statement whose snapshot is newer than the lock counts open
+  leases. An answer in time needs no such lock: it turns a lease into a judgment.
 - Two visits of one person that would exceed the HITs per annotator, or two answers of an assignment that is one HIT:
   the annotator's row is locked first.
 - A lease and an erasure, a withdrawal or a block of its annotator: each locks the annotator's row, and the lease then
@@ -29,7 +29,7 @@ from datetime import datetime
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import DATABASE_TIME, HIT_IS_OPEN_IN_INDEX, HIT_IS_OPEN_OR_ANSWERED, AssignmentState
-from app.annotation.hits.lease_parameters import HoldParameters, RenewalParameters
+from app.annotation.hits.lease_parameters import RenewalParameters
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.campaign import is_item_open_sql
 from app.database.session import (
@@ -42,12 +42,14 @@ from app.database.session import (
 from app.record import law_storage
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
-# :capped are the items of a HIT that have a limit on judgments: all but those that every HIT shows.
-LOCK_POSTERIORS_SQL = f"""
-    SELECT p.subject FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:capped AS int[]))
-    ORDER BY p.subject FOR NO KEY UPDATE OF p"""
+LOCK_HIT_POSTERIORS = text(f"""
+    SELECT p.subject FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:items AS int[]))
+    ORDER BY p.subject FOR NO KEY UPDATE OF p
+""")
 
-LOCK_HIT_POSTERIORS = text(LOCK_POSTERIORS_SQL)
+# The right to decide how much room the items of a campaign have for further HITs: the last one of the locks, which
+# leases of other processes wait for until the commit.
+LOCK_ROOM = text("SELECT pg_advisory_xact_lock(hashtext('campaign.room'), CAST(:campaign AS int))")
 
 LOCK_ANNOTATOR_ROW = text(
     "SELECT id FROM annotators WHERE campaign_id = :campaign AND id = :annotator FOR NO KEY UPDATE"
@@ -124,19 +126,35 @@ COUNT_ROOM_OF_ITEMS = f"""
         GROUP BY each.item HAVING count(each.free) > 0
     ) AS counted"""
 
-# The annotator has no other HIT with one of the items (for systems: the segment), unless items may be repeated, and
-# fewer other HITs than the limit per annotator. An assignment that is one HIT has no other.
-ANNOTATOR_MAY_HOLD_HIT = f"""
-    (:repeat_items OR NOT EXISTS (
-        SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
-        AND h.id <> :hit AND h.segment IS NOT DISTINCT FROM CAST(:segment AS int)
-        AND (h.segment IS NOT NULL OR h.items && CAST(:capped AS int[])) AND {HIT_IS_OPEN_OR_ANSWERED}))
-    AND (CAST(:hits_per_annotator AS int) IS NULL OR :hits_per_annotator > (
-        SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
-        AND h.id <> :hit AND {HIT_IS_OPEN_OR_ANSWERED}))
-    AND (NOT :one_hit OR NOT EXISTS (
-        SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.assignment_id = CAST(:assignment AS bigint)
-        AND h.id <> :hit AND (h.closed_at IS NULL OR {HIT_IS_OPEN_OR_ANSWERED})))"""
+# Conditions of a HIT for its annotator, each with the case in which it matters: no other HIT of theirs has one of the
+# items (for systems: the segment), unless items may be repeated; other HITs of theirs are fewer than the limit; an
+# assignment that is one HIT has no other.
+ANNOTATOR_CONDITIONS = (
+    (
+        "NOT :repeat_items",
+        f"""
+        NOT EXISTS (
+            SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
+            AND h.id <> :hit AND h.segment IS NOT DISTINCT FROM CAST(:segment AS int)
+            AND (h.segment IS NOT NULL OR h.items && CAST(:capped AS int[])) AND {HIT_IS_OPEN_OR_ANSWERED})""",
+    ),
+    (
+        "CAST(:hits_per_annotator AS int) IS NOT NULL",
+        f"""
+        :hits_per_annotator > (
+            SELECT count(*) FROM hits h
+            WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
+            AND h.id <> :hit AND {HIT_IS_OPEN_OR_ANSWERED})""",
+    ),
+    (
+        ":one_hit",
+        f"""
+        NOT EXISTS (
+            SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.assignment_id = CAST(:assignment AS bigint)
+            AND h.id <> :hit AND (h.closed_at IS NULL OR {HIT_IS_OPEN_OR_ANSWERED}))""",
+    ),
+)
+ANNOTATOR_MAY_HOLD_HIT = " AND ".join(f"(NOT {case} OR {condition})" for case, condition in ANNOTATOR_CONDITIONS)
 
 # No other HIT of the same place in an iteration's schedule is open or answered; always true for streaming (NULLs).
 SCHEDULED_PLACE_IS_FREE = f"""
@@ -144,6 +162,12 @@ SCHEDULED_PLACE_IS_FREE = f"""
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.id <> :hit
         AND h.iteration = CAST(:iteration AS int) AND h.ordinal = CAST(:ordinal AS int)
         AND {HIT_IS_OPEN_OR_ANSWERED})"""
+
+# The conditions of a new HIT besides room for its items, each with the case in which it matters.
+NEW_HIT_CONDITIONS = (
+    *ANNOTATOR_CONDITIONS,
+    ("CAST(:iteration AS int) IS NOT NULL", SCHEDULED_PLACE_IS_FREE),
+)
 
 CAMPAIGN_IS_RUNNING = "EXISTS (SELECT 1 FROM campaigns WHERE id = :campaign AND status = 'running')"
 
@@ -162,7 +186,7 @@ INSERT_LEASE = f"""
            CAST(:segment AS int), CAST(:shown_as AS int[]), :now,
            {DATABASE_TIME} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea),
            CAST(:reason AS text), CAST(:probability AS float8)
-    WHERE {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE} AND {ASSIGNMENT_HOLDS_NO_HIT}
+    WHERE {ASSIGNMENT_HOLDS_NO_HIT}
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at"""
 
@@ -226,9 +250,8 @@ async def renew_lease_and_return_its_end_or_none(
         lease_minutes=lease_minutes(assignment, visitor),
     )
     async with connection.transaction():
-        await take_shared_store_lock_and_lock_law_state(connection, assignment.campaign_id)
-        await execute_statement(connection, LOCK_HIT, parameters)
-        await lock_annotator_and_posteriors(connection, parameters)
+        for statement in (law_storage.SHARE_STORE_LOCK, LOCK_HIT, LOCK_ANNOTATOR_ROW, LOCK_ROOM):
+            await execute_statement(connection, statement, parameters)
         expires_at: datetime | None = await fetch_first_value_or_none(connection, RENEW_LEASE, parameters)
     return expires_at
 
@@ -248,9 +271,3 @@ async def take_shared_store_lock_and_lock_law_state(connection: Driver, campaign
     """Lock the right to store in the present revision, and the state of the campaign's law."""
     for statement in (law_storage.SHARE_STORE_LOCK, law_storage.LOCK_LAW_STATE):
         await execute_statement(connection, statement, {"campaign": campaign_id})
-
-
-async def lock_annotator_and_posteriors(connection: Driver, parameters: HoldParameters) -> None:
-    """Lock the annotator's row, then the posteriors of the capped items."""
-    await execute_statement(connection, LOCK_ANNOTATOR_ROW, parameters)
-    await execute_statement(connection, LOCK_HIT_POSTERIORS, parameters)

@@ -8,7 +8,7 @@ A HIT is a lease on its items. `lease_sql` decides between concurrent requests f
 
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -235,29 +235,20 @@ class LeaseBatch:
                 if (lease := await self.propose_lease_or_set_reply_and_return_none(pending, open_hits_row)) is None:
                     continue
                 leases.append((pending, lease))
-                if lease.proposal.leader is not None:  # a HIT of checks reserves no items
-                    reservations.enter_context(
-                        self.cache.reserve_items_during_context(
-                            self.campaign_id, lease.proposal.leader, lease.proposal.items, lease.proposal.segment
-                        )
-                    )
+                reservations.enter_context(reserve_items_of_lease(self.cache, self.campaign_id, lease))
             if not leases:
                 return
-            few_open = leads_to_citus(self.connection) or (
-                open_hits_row.leading is not None and len(open_hits_row.leading) < MANY_OPEN_HITS
-            )
             leased_hits = await try_to_lease_hits_and_return_them_by_place(
-                self.connection, self.campaign_id, [lease for _, lease in leases], few_open=few_open
+                self.connection,
+                self.campaign_id,
+                [lease for _, lease in leases],
+                few_open=has_few_open_hits(self.connection, open_hits_row),
             )
         for place, (pending, lease) in enumerate(leases, start=1):
             if (leased_hit := leased_hits.get(place)) is None:
                 pending.prepare_redraw_after_lost_race()
                 continue
-            proposal = lease.proposal
-            if proposal.leader is not None:
-                self.cache.remember_leased_hit(self.campaign_id, proposal.leader, proposal.items, proposal.segment)
-            PROCESS_METRICS.count("easel_hits_leased_total", lease.assignment.design_name)
-            pending.outcome = NextHit(lease.assignment, build_hit_on_page(lease, leased_hit))
+            set_leased_hit_as_outcome(self.cache, pending, lease, leased_hit)
 
     async def propose_lease_or_set_reply_and_return_none(
         self, pending: PendingRequest, open_hits_row: ChangesAndOpenHits
@@ -313,8 +304,36 @@ class LeaseBatch:
         return ProposedLease(assignment, proposal, request.query.visitor, request.now, checks)
 
 
+def reserve_items_of_lease(
+    cache: PosteriorCache, campaign_id: int, lease: ProposedLease
+) -> AbstractContextManager[None]:
+    """Keep other requests of this process away from the items of a HIT; a HIT of checks reserves none."""
+    proposal = lease.proposal
+    if proposal.leader is None:
+        return nullcontext()
+    return cache.reserve_items_during_context(campaign_id, proposal.leader, proposal.items, proposal.segment)
+
+
+def has_few_open_hits(connection: Driver, open_hits_row: ChangesAndOpenHits) -> bool:
+    """Return whether open HITs are known to be few. On Citus they always count as few."""
+    leading = open_hits_row.leading
+    return leads_to_citus(connection) or (leading is not None and len(leading) < MANY_OPEN_HITS)
+
+
+def set_leased_hit_as_outcome(
+    cache: PosteriorCache, pending: PendingRequest, lease: ProposedLease, leased_hit: LeasedHit
+) -> None:
+    """Give a request the HIT that was leased for it, and remember its items."""
+    proposal = lease.proposal
+    if proposal.leader is not None:
+        campaign_id = lease.assignment.campaign_id
+        cache.remember_leased_hit(campaign_id, proposal.leader, proposal.items, proposal.segment)
+    PROCESS_METRICS.count("easel_hits_leased_total", lease.assignment.design_name)
+    pending.outcome = NextHit(lease.assignment, build_hit_on_page(lease, leased_hit))
+
+
 def should_retry_with_fresh_open_hits(
-    assignment: AssignmentState, proposal: HitProposal | None, check_count: int
+    assignment: AssignmentState, proposal: HitProposal | None, check_count: int = 0
 ) -> bool:
     """Return whether a fresh read of open HITs may allow a better HIT than this small or shared one.
 

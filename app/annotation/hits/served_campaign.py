@@ -6,13 +6,13 @@ from sqlalchemy import text
 
 from app.annotation.hits.campaign_index import IndexSettings
 from app.database.session import columns_of_row_class_sql
-from app.designs.criteria import ComparingCampaign, LabelledCampaign
+from app.designs.criteria import LabelledCampaign, LearningCampaign
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.remarks import RemarkTarget
 from app.selection.condition_squares import BlockOrder
 
 
-class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
+class ServedCampaign(LabelledCampaign, LearningCampaign, IndexSettings):
     """Columns of a campaign that annotators' pages and the serving of HITs read."""
 
     link_key: str
@@ -30,6 +30,8 @@ class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
     criteria_shown: str
     asked_criterion: int | None
     tie_margin_points: int
+    update_law: str
+    epsilon: float
     show_numbers: bool
     content: str
     source_column: str | None
@@ -114,12 +116,13 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
 CAMPAIGN_VERSION = "concat(c.xmin, ' ', c.ctid)"
 
 # On a cluster, the versions of two copies of a row differ: the join chooses the copy where the posteriors are stored.
-SELECT_SERVED_CAMPAIGN = text(f"""
-    SELECT {SERVED_CAMPAIGN_COLUMNS}, {CAMPAIGN_VERSION} AS campaign_version
+VERSIONED_CAMPAIGN_SOURCE = """
     FROM campaigns c LEFT JOIN (
         SELECT FROM posteriors WHERE campaign_id = :campaign AND revision = 0 AND criterion = 0 AND subject = 0 LIMIT 1
     ) AS place ON true
-    WHERE c.id = :campaign
+    WHERE c.id = :campaign"""
+SELECT_SERVED_CAMPAIGN = text(f"""
+    SELECT {SERVED_CAMPAIGN_COLUMNS}, {CAMPAIGN_VERSION} AS campaign_version {VERSIONED_CAMPAIGN_SOURCE}
 """)
 
 

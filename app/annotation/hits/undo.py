@@ -330,7 +330,7 @@ async def replace_answer_and_return_receipt_or_refuse(
             else (submitted, [])
         )
         await execute_statement(
-            connection, LOCK_HIT_POSTERIORS, {"campaign": key.campaign, "capped": last_answer.hit_items}
+            connection, LOCK_HIT_POSTERIORS, {"campaign": key.campaign, "items": last_answer.hit_items}
         )
         seq = await store_replacing_response_and_return_its_number(
             connection, key, last_answer, submitted_items, placed_checks

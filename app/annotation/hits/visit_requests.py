@@ -1,16 +1,16 @@
 """Requests of annotators and programs while they work: an answer to store, a next HIT, or one after the other.
 
-All requests of a campaign that wait in a process are served together: first the answers, then the HITs. One request
-alone is a batch of one.
+All requests of a campaign that wait in a process are served together: the answers with the HITs that can be leased in
+the same transaction, then the other HITs. One request alone is a batch of one.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.annotation.hits.answer_storage import AnswerReceipt
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hits
+from app.annotation.hits.leases import LeaseBatch, NextHitRequest, PendingRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.submission import store_answers_and_return_outcomes
@@ -108,44 +108,70 @@ class VisitServer:
         outcomes: dict[int, VisitReply | Exception | Unserved[VisitRequest]] = {
             place: request.answered or VisitReply() for place, request in enumerate(requests)
         }
-        outcomes |= await self.store_answers_and_return_reply_by_place(connection, campaign_id, requests)
-        wanted = {
-            place: (request.next_hit, reply)
+        pending = {
+            place: PendingRequest(request.next_hit)
             for place, request in enumerate(requests)
             if request.next_hit is not None
-            and isinstance(reply := outcomes[place], VisitReply)
-            and request.wants_next_hit_after(reply.refusal)
         }
-        if wanted:
-            next_hit_requests = [next_hit for next_hit, _ in wanted.values()]
-            started_at = time.perf_counter()
-            try:
-                next_hits = await find_or_lease_next_hits(connection, campaign_id, next_hit_requests, cache=self.cache)
-            except Exception as problem:  # noqa: BLE001  (the answers are stored, whatever it is)
-                await close_driver_if_ruined(connection, problem)
-                left = {
-                    place: requests[place].remaining_request_after_answer(reply) for place, (_, reply) in wanted.items()
-                }
-                return [*(outcomes | {place: Unserved(request, problem) for place, request in left.items()}).values()]
-            PROCESS_METRICS.observe("easel_next_hit_seconds", time.perf_counter() - started_at, times=len(wanted))
-            for (place, (_, reply)), next_hit in zip(wanted.items(), next_hits, strict=True):
-                if not isinstance(next_hit, Exception):
-                    outcomes[place] = replace(reply, next_hit=next_hit)
-                elif requests[place].answer is not None:
-                    outcomes[place] = Unserved(requests[place].remaining_request_after_answer(reply), next_hit)
-                else:
-                    outcomes[place] = next_hit
+        outcomes |= await self.store_answers_and_return_reply_by_place(
+            connection, campaign_id, requests, [*pending.values()]
+        )
+        wanted = {
+            place: reply
+            for place, request in enumerate(requests)
+            if isinstance(reply := outcomes[place], VisitReply) and request.wants_next_hit_after(reply.refusal)
+        }
+        next_hits = await self.find_next_hits_by_place(
+            connection, campaign_id, {place: pending[place] for place in wanted}
+        )
+        for place, next_hit in next_hits.items():
+            left = requests[place].remaining_request_after_answer(wanted[place])
+            if isinstance(next_hit, NextHit):
+                outcomes[place] = replace(wanted[place], next_hit=next_hit)
+            elif isinstance(next_hit, Unserved):
+                outcomes[place] = Unserved(left, next_hit.problem)
+            elif requests[place].answer is not None:
+                outcomes[place] = Unserved(left, next_hit)
+            else:
+                outcomes[place] = next_hit
         return [outcomes[place] for place in range(len(requests))]
 
+    async def find_next_hits_by_place(
+        self, connection: Driver, campaign_id: int, requests: Mapping[int, PendingRequest]
+    ) -> dict[int, NextHit | Exception | Unserved[PendingRequest]]:
+        """Return the next HIT of each request, or why it has none.
+
+        Requests without a HIT yet are unserved if all of them fail together.
+        """
+        waiting_count = sum(request.outcome is None for request in requests.values())
+        batch = LeaseBatch(connection, self.cache, campaign_id, [*requests.values()])
+        started_at = time.perf_counter()
+        try:
+            next_hits = await batch.serve_all_requests()
+        except Exception as problem:  # noqa: BLE001  (the answers are stored, whatever it is)
+            await close_driver_if_ruined(connection, problem)
+            return {place: request.outcome or Unserved(request, problem) for place, request in requests.items()}
+        PROCESS_METRICS.observe("easel_next_hit_seconds", time.perf_counter() - started_at, times=waiting_count)
+        return dict(zip(requests, next_hits, strict=True))
+
     async def store_answers_and_return_reply_by_place(
-        self, connection: Driver, campaign_id: int, requests: Sequence[VisitRequest]
+        self,
+        connection: Driver,
+        campaign_id: int,
+        requests: Sequence[VisitRequest],
+        next_hits: Sequence[PendingRequest],
     ) -> dict[int, VisitReply | Exception | Unserved[VisitRequest]]:
-        """Store the answers of the requests, and return the reply to each by its place."""
+        """Store the answers of the requests, and return the reply to each by its place.
+
+        Requests for HITs get their outcome if a HIT is leased together with the answers.
+        """
         answers = {place: request.answer for place, request in enumerate(requests) if request.answer is not None}
         if not answers:
             return {}
         started_at = time.perf_counter()
-        outcomes = await store_answers_and_return_outcomes(connection, campaign_id, [*answers.values()])
+        outcomes = await store_answers_and_return_outcomes(
+            connection, campaign_id, [*answers.values()], cache=self.cache, next_hits=next_hits
+        )
         PROCESS_METRICS.observe("easel_answer_seconds", time.perf_counter() - started_at, times=len(answers))
         return {
             place: Unserved(requests[place], outcome.problem)

@@ -139,6 +139,12 @@ async def fetch_value(engine: AsyncEngine, statement: str, **parameters: Any) ->
     return row[0]
 
 
+# Nobody gets a HIT, or a lease back, until the transaction that has this lock ends.
+LOCK_ROOM_OF_EACH_CAMPAIGN = (
+    "SELECT pg_advisory_xact_lock(hashtext('campaign.room'), CAST(id AS int)) FROM campaigns ORDER BY id"
+)
+
+
 def requests_are_waiting_sql(requests: int) -> str:
     """SQL that is true when so many requests wait for a lock."""
     return (

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from asyncpg import InterfaceError, LockNotAvailableError
 
 from app.annotation.hits import submission
 from app.annotation.hits.answer_storage import AnswerReceipt
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import HitOnPage
 from app.annotation.platforms.assignments import AssignmentId
@@ -48,7 +50,9 @@ def answer_to(leased: tuple[AssignmentId, HitOnPage], score: float = 50.0) -> Su
 
 async def store(engine, campaign, answers):
     async with borrow_autocommit_driver(engine) as connection:
-        return await submission.store_answers_and_return_outcomes(connection, campaign.id, answers)
+        return await submission.store_answers_and_return_outcomes(
+            connection, campaign.id, answers, cache=PosteriorCache()
+        )
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS)
@@ -114,7 +118,7 @@ async def test_an_answer_that_postgresql_cannot_store_fails_alone(engine):
     good, bad, last = await lease_to_each(engine, campaign, 3)
     await execute_sql(engine, f"ALTER TABLE responses ADD CONSTRAINT unlucky CHECK (hit_id <> {bad[1].id})")
     connections = ServingConnections(engine, 1)
-    queue = BatchQueue(connections, submission.store_answers_and_return_outcomes)
+    queue = BatchQueue(connections, partial(submission.store_answers_and_return_outcomes, cache=PosteriorCache()))
     try:
         outcomes = await asyncio.gather(
             *(queue.submit_and_await_reply(campaign.id, answer_to(one)) for one in (good, bad, last)),
@@ -159,7 +163,7 @@ async def test_answers_keep_their_receipts_if_the_connection_is_lost_before_a_la
         await holding.execute("SELECT FROM posteriors WHERE subject = ANY($1) FOR NO KEY UPDATE", items)
         async with borrow_autocommit_driver(engine) as connection:
             storing = asyncio.create_task(
-                submission.store_answers_and_return_outcomes(connection, campaign.id, answers)
+                submission.store_answers_and_return_outcomes(connection, campaign.id, answers, cache=PosteriorCache())
             )
             await wait_until(engine, requests_are_waiting_sql(1))
             connection.terminate()
@@ -244,7 +248,9 @@ async def test_a_late_answer_that_waits_for_a_lock_too_long_fails_alone(engine):
     async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute(f"SELECT FROM posteriors WHERE subject = {late[1].items[0]} FOR NO KEY UPDATE")
         async with begin_session_with_short_lock_timeout(engine) as connection:
-            receipt, problem = await submission.store_answers_and_return_outcomes(connection, campaign.id, answers)
+            receipt, problem = await submission.store_answers_and_return_outcomes(
+                connection, campaign.id, answers, cache=PosteriorCache()
+            )
     assert isinstance(receipt, AnswerReceipt)
     assert isinstance(problem, LockNotAvailableError)
     again = await store(engine, campaign, answers)

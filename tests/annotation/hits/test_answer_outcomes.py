@@ -6,6 +6,7 @@ import pytest
 
 from app.annotation.hits import submission
 from app.annotation.hits.answer_storage import AnswerReceipt
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.batch_queue import Unserved
@@ -27,14 +28,15 @@ def batches(monkeypatch):
     def answer_batches_with(*replies: dict[int, Any] | Exception) -> list[list[int]]:
         batches: list[list[int]] = []
 
-        async def store_in_time(_driver: object, _campaign_id: int, answers: list[SubmittedAnswer]) -> Any:
+        async def store_in_time(*arguments: Any) -> Any:
+            _driver, _cache, _campaign_id, answers, _next_hits = arguments
             batches.append([answer.hit_id for answer in answers])
             reply = replies[len(batches) - 1]
             if isinstance(reply, Exception):
                 raise reply
             return reply
 
-        async def store_late(_driver: object, answer: SubmittedAnswer) -> AnswerReceipt:
+        async def store_late(_driver: object, _cache: object, answer: SubmittedAnswer) -> AnswerReceipt:
             return AnswerReceipt(answer.hit_id, 100 + answer.hit_id)
 
         monkeypatch.setattr(submission, "store_answers_in_time_and_return_outcome_by_hit", store_in_time)
@@ -46,7 +48,7 @@ def batches(monkeypatch):
 
 async def outcomes_of(*hit_ids: int) -> list[Any]:
     answers = [answer_to(hit_id) for hit_id in hit_ids]
-    return await submission.store_answers_and_return_outcomes(NO_DATABASE, 1, answers)
+    return await submission.store_answers_and_return_outcomes(NO_DATABASE, 1, answers, cache=PosteriorCache())
 
 
 async def test_of_answers_to_one_hit_the_first_is_stored_in_time_and_the_others_are_late(batches):

@@ -17,6 +17,7 @@ from app.database.session import borrow_autocommit_driver, borrow_driver_in_tran
 from app.errors import NotFound
 from app.quality.decisions import hold_annotator
 from tests.annotation.hits.campaigns import (
+    LOCK_ROOM_OF_EACH_CAMPAIGN,
     NOW,
     begin_session_with_short_lock_timeout,
     create_annotator,
@@ -123,7 +124,7 @@ async def test_batches_of_two_processes_that_want_the_same_items_do_not_deadlock
     crowds = [await create_crowd(engine, campaign, 6, assignment=f"visit {k}") for k in range(2)]
     crowds[1] = [await create_annotator(engine, campaign, f"b{k}") for k in range(6)]
     async with borrow_driver_in_transaction(engine) as holding:
-        await holding.execute("SELECT FROM posteriors WHERE subject = 5 FOR NO KEY UPDATE")
+        await holding.execute(LOCK_ROOM_OF_EACH_CAMPAIGN)
         batches = [asyncio.create_task(ask_together(engine, campaign, crowd)) for crowd in crowds]
         await wait_until(engine, requests_are_waiting_sql(2))
     for outcomes, _ in await asyncio.gather(*batches):
@@ -136,7 +137,7 @@ async def test_no_hit_is_leased_once_a_pause_is_committed(engine):
     campaign = await create_running_campaign(engine)
     me = await create_annotator(engine, campaign)
     async with borrow_driver_in_transaction(engine) as holding:
-        await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
+        await holding.execute(LOCK_ROOM_OF_EACH_CAMPAIGN)
         asking = asyncio.create_task(ask_together(engine, campaign, [me]))
         await wait_until(engine, requests_are_waiting_sql(1))
         await execute_sql(engine, "UPDATE campaigns SET status = 'paused'")
@@ -233,7 +234,7 @@ async def test_no_lease_is_renewed_once_a_pause_is_committed_and_the_hit_is_kept
     await try_to_lease_hit(engine, me)
     await expire_leases(engine)
     async with borrow_driver_in_transaction(engine) as holding:
-        await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
+        await holding.execute(LOCK_ROOM_OF_EACH_CAMPAIGN)
         asking = asyncio.create_task(ask_together(engine, campaign, [me]))
         await wait_until(engine, requests_are_waiting_sql(1))
         await execute_sql(engine, "UPDATE campaigns SET status = 'paused'")
@@ -257,7 +258,7 @@ async def test_a_block_releases_the_hit_that_is_leased_while_it_is_decided(engin
             await hold_annotator(connection, campaign, annotator_id, reason="too fast", now=NOW)
 
     async with borrow_driver_in_transaction(engine) as holding:
-        await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
+        await holding.execute(LOCK_ROOM_OF_EACH_CAMPAIGN)
         asking = asyncio.create_task(ask_together(engine, campaign, [me]))
         await wait_until(engine, requests_are_waiting_sql(1))
         deciding = asyncio.create_task(hold())

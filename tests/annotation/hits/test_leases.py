@@ -9,6 +9,7 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import borrow_autocommit_driver, borrow_driver_in_transaction
 from app.errors import Gone, NotFound
 from tests.annotation.hits.campaigns import (
+    LOCK_ROOM_OF_EACH_CAMPAIGN,
     NOW,
     create_annotator,
     create_running_campaign,
@@ -93,7 +94,7 @@ async def test_a_renewed_lease_and_a_new_one_of_its_items_wait_for_each_other(en
     hit = await try_to_lease_hit(engine, slow)
     await expire_leases(engine)
     async with borrow_driver_in_transaction(engine) as holding:
-        await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
+        await holding.execute(LOCK_ROOM_OF_EACH_CAMPAIGN)
         renewing = asyncio.create_task(find_or_lease_next_hit(engine, slow))
         await wait_until(engine, requests_are_waiting_sql(1))
         leasing = asyncio.create_task(find_or_lease_next_hit(engine, quick))
@@ -224,7 +225,7 @@ async def test_of_two_visits_of_one_person_that_ask_for_the_same_items_at_once_o
     campaign = await create_running_campaign(engine, items=5, repeat_items=False)
     visits = [await create_annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
     async with borrow_driver_in_transaction(engine) as holding:
-        await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
+        await holding.execute(LOCK_ROOM_OF_EACH_CAMPAIGN)
         asking = [
             asyncio.create_task(find_or_lease_next_hit(engine, visit, cache=PosteriorCache())) for visit in visits
         ]

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
 from app.accounts import tokens
 from app.annotation.hits import (
+    answer_leases,
     assignment,
     campaign_index,
     iteration_schedule,
@@ -49,6 +50,7 @@ STATEMENTS = {
     for name, statement in vars(module).items()
     if isinstance(statement, TextClause)
 } | {
+    "answer_leases.LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS": answer_leases.LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS,
     "lease_sql.INSERT_LEASE": text(lease_sql.INSERT_LEASE),
     "lease_sql.COUNT_ROOM_OF_ITEMS": text(lease_sql.COUNT_ROOM_OF_ITEMS),
     "tokens.FIND_TOKEN": tokens.FIND_TOKEN,
@@ -86,13 +88,14 @@ STANDINGS = [
     "assignment.SELECT_EXTENDED_ASSIGNMENTS",
     "assignment.SELECT_CHANGES",
     "assignment.SELECT_EXTENDED_CHANGES",
+    "answer_leases.LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS",
 ]
 # What all open HITs hold is read for some draws, once a second where they are many.
 WANT_ALL_OPEN = {"leases.SELECT_ANY_OPEN_HIT", "iteration_schedule.SELECT_ITEMS_OF_OPEN_HITS", *STANDINGS}
 WHERE_FEW_ARE_OPEN = {
     "lease_sql.COUNT_ROOM_OF_ITEMS",
     "lease_sql.RENEW_LEASE",
-    "submission.SELECT_IF_LATE_ANSWER_FITS",
+    "submission.SELECT_LATENESS",
 }
 ALL_OPEN = "hits_open_idx"
 HELD = "hits_held_idx"

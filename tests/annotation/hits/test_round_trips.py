@@ -43,8 +43,8 @@ async def test_a_page_sends_no_statement_to_check_its_token(app, client, count_s
     assert await count_statements(client.put(address, json=draft)) == 1
     # The first answer also asks for types of columns, which each connection knows from then on.
     form = form_fields((await client.post(address, data=form, headers=FETCH)).text)
-    # BEGIN, lock, store, COMMIT, state, lease
-    assert await count_statements(client.post(address, data=form, headers=FETCH)) == 6
+    # BEGIN, lock with state, store with lease, COMMIT
+    assert await count_statements(client.post(address, data=form, headers=FETCH)) == 4
     assert await count_statements(client.post(address, data=mine | {"undo": ""}, headers=FETCH)) == 3
     # Who may not leave is answered as if they had asked for a HIT.
     assert await count_statements(client.post(address, data=mine | {"finish": ""}, headers=FETCH)) == 3

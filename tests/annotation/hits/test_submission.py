@@ -11,6 +11,7 @@ from app.database.session import borrow_driver_in_transaction
 from app.designs.answer import Answer, Touch
 from app.errors import Gone, Invalid, NotFound
 from tests.annotation.hits.campaigns import (
+    LOCK_ROOM_OF_EACH_CAMPAIGN,
     NOW,
     create_annotator,
     create_running_campaign,
@@ -238,6 +239,7 @@ async def test_an_answer_whose_lease_ends_while_it_waits_for_its_items_is_taken_
     await expire_leases(engine, seconds_ago=-0.5)
     async with borrow_driver_in_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors WHERE subject = 0 FOR NO KEY UPDATE")
+        await holding.execute(LOCK_ROOM_OF_EACH_CAMPAIGN)
         answering = asyncio.create_task(submit_scores(engine, slow, hit))
         await wait_until(engine, requests_are_waiting_sql(1))
         await wait_until(engine, LEASE_IS_OVER)

@@ -1,0 +1,233 @@
+"""Next HITs that are leased in the transaction of the answers before them, by the statement that stores these.
+
+The statement that locks the answers also reads the state of the assignments, as if the answers were stored. The HITs
+are drawn in memory from the posteriors that the answers lead to. A HIT that needs more than that (the first one of a
+process, checks, conditions, a reason why there is none) is left to `LeaseBatch`, after the commit. So is one that was
+lost in a race: a lost race is a HIT that is missing, and never an error.
+
+If the transaction fails, the answers are stored without next HITs, and this process forgets what it has assumed.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import text
+
+from app.annotation.hits.assignment import (
+    SELECT_ASSIGNMENTS,
+    AssignmentState,
+    assignments_query_parameters,
+    remembered_histories_by_assignment,
+    remembered_or_loaded_campaign_of_version,
+    set_or_remember_history_of_each_row,
+)
+from app.annotation.hits.campaign_index import AnnotatorHistory, CampaignIndex, PosteriorCache, needs_extended_query
+from app.annotation.hits.draw_hit import draw_streaming_hit_or_none
+from app.annotation.hits.lease_functions_sql import LeasedHit, ProposedLease, lease_query_parameters
+from app.annotation.hits.leases import (
+    PendingRequest,
+    has_few_open_hits,
+    reserve_items_of_lease,
+    set_leased_hit_as_outcome,
+    should_retry_with_fresh_open_hits,
+)
+from app.annotation.hits.locked_answers import (
+    LOCK_ANSWERS_SOURCE,
+    LockedAnswers,
+    LockedHit,
+    LockRow,
+    SubmittedAnswer,
+    lock_query_parameters,
+)
+from app.annotation.hits.no_hit_replies import crowded_reason_code_or_none, no_hit_reason_code_of_assignment_or_none
+from app.annotation.hits.served_campaign import ServedCampaign
+from app.annotation.hits.store_answers_sql import STORE_ANSWERS_AND_LEASE, StoredAnswers, StoredAnswersAndLeasedHit
+from app.database.session import Driver, fetch_rows, leads_to_citus
+
+NAMES_IN_FUNCTION = {"lock_version": "campaign_version"}
+LOCK_COLUMNS = ", ".join(
+    f"CASE WHEN assigned.watermark IS NOT NULL OR assigned.place IS NULL THEN "
+    f"locked.{NAMES_IN_FUNCTION.get(name, name)} END AS {name}"
+    for name in LockRow.__annotations__
+)
+
+# A row for each assignment, one row at least. The first one has the locked answers and the changes. The statement must
+# be the first of its transaction, which has no number then: so the watermark does not contain the answers to come.
+LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS = text(f"""
+    SELECT {LOCK_COLUMNS}, assigned.* FROM {LOCK_ANSWERS_SOURCE}
+    LEFT JOIN ({SELECT_ASSIGNMENTS.text}) AS assigned ON true
+""")
+
+
+class LockedAssignmentRow(AssignmentState, LockRow):
+    """State of an assignment, and in the first row the locked answers; no assignment has the place None."""
+
+
+def can_draw_in_memory(campaign: ServedCampaign) -> bool:
+    """Return whether the HITs of a campaign are drawn from nothing but posteriors, open HITs and own answers."""
+    needs_database = (
+        campaign.has_checks
+        or campaign.assigned_column
+        or campaign.condition_column
+        or campaign.implied_asked_percent is not None
+        or campaign.rule.reads_labels
+        or campaign.rule.reads_comparisons
+        or needs_extended_query(campaign)
+    )
+    return campaign.status == "running" and campaign.selection == "streaming" and not needs_database
+
+
+def can_lease_with_answers(connection: Driver, cache: PosteriorCache, campaign_id: int) -> bool:
+    """Return whether this process knows all that it needs to draw HITs of a campaign before answers are stored.
+
+    Citus neither locks answers and reads assignments in one statement, nor stores and leases in one.
+    """
+    if leads_to_citus(connection) or campaign_id not in cache.indexes or campaign_id not in cache.campaigns:
+        return False
+    return can_draw_in_memory(cache.campaigns[campaign_id])
+
+
+@dataclass
+class AnswerLeases:
+    """Next HITs of a batch of answers.
+
+    Attributes:
+        cache: Posteriors of this process.
+        requests: Requests for HITs by assignment.
+        assumed: What this process assumes until the transaction is committed.
+        answering: Assignments with an answer in the batch.
+        states: States of the assignments, by id; empty if no HIT can be drawn in memory.
+        proposed: HITs to lease, each with its request.
+        leased_hits: HITs that were leased, by their place in `proposed`, from 1.
+
+    """
+
+    cache: PosteriorCache
+    requests: Mapping[int, PendingRequest]
+    assumed: ExitStack = field(default_factory=ExitStack, init=False)
+    answering: set[int] = field(default_factory=set, init=False)
+    states: dict[int, AssignmentState] = field(default_factory=dict, init=False)
+    proposed: list[tuple[PendingRequest, ProposedLease]] = field(default_factory=list, init=False)
+    leased_hits: dict[int, LeasedHit] = field(default_factory=dict, init=False)
+
+    async def lock_answers_and_load_states(
+        self, connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer]
+    ) -> LockedAnswers:
+        """Lock the answers as `lock_hits_of_answers_and_return_locked_answers` does, and read the assignments."""
+        self.answering = {answer.assignment.assignment_id for answer in answers}
+        cache, queries = self.cache, [request.request.query for request in self.requests.values()]
+        campaign_index = cache.indexes.get(campaign_id)
+        histories = remembered_histories_by_assignment(campaign_index, queries)
+        parameters = assignments_query_parameters(cache, campaign_id, queries, histories)
+        parameters |= lock_query_parameters(campaign_id, answers)
+        rows = await fetch_rows(connection, LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS, parameters, LockedAssignmentRow)
+        rows.sort(key=lambda row: row["place"] or 0)
+        version = rows[0].lock_version
+        campaign = await remembered_or_loaded_campaign_of_version(connection, cache, campaign_id, version)
+        if rows[0]["place"] is not None and rows[0].campaign_version == version == campaign.campaign_version:
+            for row in rows:
+                row.campaign = campaign
+            cache.merge_changes_of_row_unless_stale(rows[0])
+            if campaign_index is not None and cache.indexes.get(campaign_id) is campaign_index:
+                set_or_remember_history_of_each_row(rows, histories, campaign_index)
+                self.states = {row.assignment_id: row for row in rows} if can_draw_in_memory(campaign) else {}
+        return LockedAnswers.from_row(campaign, rows[0])
+
+    def propose_leases(
+        self, locked: LockedAnswers, accepted_hits: Mapping[int, LockedHit], posteriors: Mapping[str, Any]
+    ) -> None:
+        """Draw the HITs that can be drawn in memory, from the posteriors that the answers lead to.
+
+        Args:
+            locked: The locked answers.
+            accepted_hits: HITs whose answers are about to be stored, by the assignment that answers.
+            posteriors: Parameters of `UPDATE_POSTERIORS` for the first criterion.
+
+        """
+        campaign_index = self.cache.indexes.get(locked.campaign.id)
+        if not self.states or campaign_index is None or campaign_index.revision != locked.campaign.revision:
+            return
+        self.assume_posteriors(campaign_index, locked, posteriors)
+        self.add_answers_to_histories(accepted_hits)
+        open_hits_row = next(iter(self.states.values()))
+        for assignment_id, assignment in sorted(self.states.items()):
+            if assignment_id in self.answering and assignment_id not in accepted_hits:
+                continue
+            request = self.requests[assignment_id]
+            lease = self.draw_lease_or_none(assignment, request, campaign_index, open_hits_row)
+            if lease is not None:
+                self.proposed.append((request, lease))
+                self.assumed.enter_context(reserve_items_of_lease(self.cache, locked.campaign.id, lease))
+
+    def assume_posteriors(
+        self, campaign_index: CampaignIndex, locked: LockedAnswers, posteriors: Mapping[str, Any]
+    ) -> None:
+        """Draw from the posteriors after the answers, as long as the transaction does not fail."""
+        numbers, index = posteriors["numbers"], campaign_index.index
+        judgments = [
+            locked.judgments.get(number, index.judgments.item(number)) + added
+            for number, added in zip(numbers, posteriors["more"], strict=True)
+        ]
+        self.assumed.enter_context(
+            campaign_index.assume_posteriors(numbers, posteriors["score"], posteriors["variance"], judgments)
+        )
+
+    def add_answers_to_histories(self, accepted_hits: Mapping[int, LockedHit]) -> None:
+        """Give the states of the annotators who answer a history with these answers; others share the earlier one."""
+        for hit in accepted_hits.values():
+            for state in self.states.values():
+                if state.annotator_id == hit.annotator_id:
+                    history = state.history
+                    state.history = AnnotatorHistory({*history.answered_hits, hit.id}, {*history.seen, *hit.hit_items})
+
+    def draw_lease_or_none(
+        self,
+        assignment: AssignmentState,
+        pending: PendingRequest,
+        campaign_index: CampaignIndex,
+        open_hits_row: AssignmentState,
+    ) -> ProposedLease | None:
+        """Return the HIT to lease; None if the request is to be served after the commit."""
+        request = pending.request
+        if (
+            assignment.hit_id is not None
+            or assignment.held_back
+            or not assignment.admitted
+            or (assignment.begun_elsewhere and not assignment.one_hit)
+            or no_hit_reason_code_of_assignment_or_none(assignment)
+            or crowded_reason_code_or_none(assignment, request.query.visitor)
+        ):
+            return None
+        try:
+            proposal = draw_streaming_hit_or_none(
+                assignment, campaign_index, self.cache, open_hits_row, pair_filter=None
+            )
+        except Exception:  # noqa: BLE001  (the answers are stored whatever it is; the draw after the commit reports it)
+            return None
+        if proposal is None or (open_hits_row.held is None and should_retry_with_fresh_open_hits(assignment, proposal)):
+            return None
+        return ProposedLease(assignment, proposal, request.query.visitor, request.now)
+
+    async def store_answers_and_lease(self, connection: Driver, answers: Mapping[str, Any]) -> StoredAnswers:
+        """Store the answers and lease the proposed HITs.
+
+        Args:
+            connection: The connection whose transaction has the locks.
+            answers: Parameters of `easel_store_answers`.
+
+        """
+        campaign_id, leases = answers["campaign"], [lease for _, lease in self.proposed]
+        few_open = has_few_open_hits(connection, next(iter(self.states.values())))
+        parameters = lease_query_parameters(campaign_id, leases, few_open=few_open, waits=False)
+        parameters |= {f"stored_{name}": value for name, value in answers.items()}
+        rows = await fetch_rows(connection, STORE_ANSWERS_AND_LEASE, parameters, StoredAnswersAndLeasedHit)
+        self.leased_hits = {row.number: row for row in rows if row["number"] is not None}
+        return rows[0]
+
+    def set_outcomes_after_commit(self) -> None:
+        """Give the requests their HITs; those without one are served later."""
+        for place, (pending, lease) in enumerate(self.proposed, start=1):
+            if (leased_hit := self.leased_hits.get(place)) is not None:
+                set_leased_hit_as_outcome(self.cache, pending, lease, leased_hit)

@@ -1,0 +1,282 @@
+"""Next HITs that are leased in the transaction of the answers before them."""
+
+import asyncio
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from app.annotation.hits.assignment import AssignmentQuery
+from app.annotation.hits.campaign_index import PosteriorCache, load_campaign_index
+from app.annotation.hits.leases import NextHitRequest
+from app.annotation.hits.locked_answers import SubmittedAnswer
+from app.annotation.hits.visit_requests import VisitReply, VisitRequest, VisitServer
+from app.database.bulk import open_snapshot
+from app.database.session import borrow_autocommit_driver, borrow_driver_in_transaction
+from app.designs.answer import Answer
+from app.errors import Gone, Invalid
+from app.record.replay import verify_by_replay_or_refuse
+from tests.annotation.hits.campaigns import (
+    LOCK_ROOM_OF_EACH_CAMPAIGN,
+    NOW,
+    begin_session_with_short_lock_timeout,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    expire_leases,
+    fetch_rows,
+    fetch_value,
+    find_or_lease_next_hit,
+    requests_are_waiting_sql,
+    submit_scores,
+    try_to_lease_hit,
+    wait_until,
+)
+from tests.laws import SCORE_LAWS
+
+
+class Crowd:
+    """Annotators at work in one server process, each with a HIT."""
+
+    def __init__(self, engine, campaign, held, cache):
+        self.engine, self.campaign, self.held, self.cache = engine, campaign, held, cache
+        self.statements = []
+
+    async def answer_and_ask(self, *people, scores=None, connection=None):
+        """All of these, or everybody, answer their HITs and ask for the next ones together."""
+        requests = [self.request_of(one, (scores or {}).get(one)) for one in people or self.held]
+        if connection is not None:
+            return await VisitServer(self.cache).serve(connection, self.campaign.id, requests)
+        self.statements = []
+        async with borrow_autocommit_driver(self.engine) as borrowed:
+            with borrowed.query_logger(lambda logged: self.statements.append(logged.query)):
+                replies = await VisitServer(self.cache).serve(borrowed, self.campaign.id, requests)
+                await asyncio.sleep(0)  # asyncpg calls loggers in the next round of the loop
+        for one, reply in zip(people or [*self.held], replies, strict=True):
+            if isinstance(reply, VisitReply) and reply.next_hit is not None and reply.next_hit.hit is not None:
+                self.held[one] = reply.next_hit.hit
+        return replies
+
+    def request_of(self, one, scores=None):
+        hit = self.held[one]
+        values = dict.fromkeys(hit.items, 50.0) if scores is None else scores
+        return VisitRequest(
+            SubmittedAnswer(one, hit.id, Answer(values), NOW), NextHitRequest(AssignmentQuery(one), NOW)
+        )
+
+    async def copy_is_that_of_the_database(self):
+        """Whether the posteriors of the process are those in the database."""
+        async with borrow_autocommit_driver(self.engine) as connection:
+            stored = await load_campaign_index(connection, self.campaign)
+            mine = await self.cache.load_current_index(connection, self.campaign)
+        return all(
+            np.array_equal(getattr(stored.index, name), getattr(mine.index, name))
+            for name in ("score", "variance", "judgments", "status")
+        )
+
+
+async def create_crowd(engine, people=3, **settings):
+    """A crowd whose process has drawn before, so that it knows the campaign."""
+    campaign = await create_running_campaign(engine, **({"items": 60} | settings))
+    cache = PosteriorCache()
+    crowd = [await create_annotator(engine, campaign, f"a{k}") for k in range(people)]
+    return Crowd(engine, campaign, {one: await try_to_lease_hit(engine, one, cache=cache) for one in crowd}, cache)
+
+
+def are_leased_with_their_answers(crowd):
+    return not any("standing" in query and "easel_lock_answers" not in query for query in crowd.statements)
+
+
+@pytest.mark.parametrize("law", SCORE_LAWS)
+async def test_answers_and_the_next_hits_are_one_transaction_and_the_copy_follows_the_replay(engine, law):
+    crowd = await create_crowd(engine, update_law=law, judgments_per_item=20)
+    for _ in range(4):
+        replies = await crowd.answer_and_ask()
+        assert all(reply.receipt and reply.next_hit.hit for reply in replies)
+        assert are_leased_with_their_answers(crowd)
+        assert await crowd.copy_is_that_of_the_database()
+    replies = await crowd.answer_and_ask()
+    assert [reply.next_hit.assignment.hits_answered for reply in replies] == [5, 5, 5]
+    async with open_snapshot(engine) as connection:
+        assert (await verify_by_replay_or_refuse(connection, crowd.campaign)).has_no_mismatches
+
+
+async def test_the_next_hit_is_drawn_from_the_posteriors_that_the_answers_lead_to(engine):
+    """All items but those of the answered HIT are certain, so they alone lead: until the answer makes them certain."""
+    crowd = await create_crowd(engine, people=1, items=10, items_per_hit=2, judgments_per_item=50)
+    (hit,) = crowd.held.values()
+    await execute_sql(
+        engine,
+        f"UPDATE posteriors SET variance = variance * 0.99 WHERE subject <> ALL('{{{hit.items[0]},{hit.items[1]}}}')",
+    )
+    crowd.cache.indexes.clear()
+    async with borrow_autocommit_driver(engine) as connection:
+        await crowd.cache.load_current_index(connection, crowd.campaign)
+    (reply,) = await crowd.answer_and_ask()
+    assert are_leased_with_their_answers(crowd)
+    leader = await fetch_value(engine, f"SELECT leader FROM hits WHERE id = {reply.next_hit.hit.id}")
+    assert leader not in hit.items
+
+
+async def test_an_annotator_gets_no_item_again_that_they_have_just_answered(engine):
+    crowd = await create_crowd(engine, people=1, items=10, repeat_items=False)
+    (first,) = crowd.held.values()
+    (reply,) = await crowd.answer_and_ask()
+    assert are_leased_with_their_answers(crowd)
+    assert not {*first.items} & {*reply.next_hit.hit.items}
+    (last,) = await crowd.answer_and_ask()
+    assert last.next_hit.reason == "seen_all"
+
+
+async def test_a_refused_answer_keeps_its_hit_and_the_others_go_on(engine):
+    crowd = await create_crowd(engine)
+    refused, *_ = crowd.held
+    hit = crowd.held[refused]
+    bad, *good = await crowd.answer_and_ask(scores={refused: {}})
+    assert isinstance(bad.refusal, Invalid)
+    assert bad.next_hit.hit.id == hit.id
+    assert all(reply.next_hit.hit.id not in {hit.id, reply.receipt.hit_id} for reply in good)
+
+
+async def test_a_person_whose_row_is_locked_gets_the_receipt_and_waits_for_the_hit_alone(engine):
+    crowd = await create_crowd(engine)
+    person = await fetch_value(engine, "SELECT min(id) FROM annotators")
+    async with borrow_driver_in_transaction(engine) as holding:
+        await holding.execute("SELECT FROM annotators WHERE id = $1 FOR NO KEY UPDATE", person)
+        answering = asyncio.create_task(crowd.answer_and_ask())
+        await wait_until(engine, requests_are_waiting_sql(1))
+        assert await fetch_value(engine, "SELECT count(*) FROM responses") == 3
+        assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE closed_at IS NULL") == 2
+    assert all(reply.receipt and reply.next_hit.hit for reply in await answering)
+
+
+async def test_a_person_who_is_blocked_meanwhile_gets_the_receipt_and_no_hit(engine):
+    crowd = await create_crowd(engine)
+    block = """
+        UPDATE annotators SET barred = 'held', barred_reason = '', barred_by = 'me', barred_at = now()
+        WHERE id = (SELECT min(id) FROM annotators)"""
+    async with borrow_driver_in_transaction(engine) as holding:
+        await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
+        answering = asyncio.create_task(crowd.answer_and_ask())
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await execute_sql(engine, block)
+    replies = await answering
+    assert all(reply.receipt for reply in replies)
+    assert [reply.next_hit.reason for reply in replies] == ["held", None, None]
+
+
+async def test_answers_that_wait_until_a_pause_is_committed_are_stored_and_nobody_gets_a_hit(engine):
+    crowd = await create_crowd(engine)
+    async with borrow_driver_in_transaction(engine) as holding:
+        await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
+        answering = asyncio.create_task(crowd.answer_and_ask())
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await execute_sql(engine, "UPDATE campaigns SET status = 'paused'")
+    replies = await answering
+    assert all(reply.receipt for reply in replies)
+    assert {reply.next_hit.reason for reply in replies} == {"paused"}
+
+
+async def test_answers_are_stored_without_next_hits_if_the_room_is_locked_for_too_long(engine):
+    crowd = await create_crowd(engine)
+    answered = {one: hit.id for one, hit in crowd.held.items()}
+    async with borrow_driver_in_transaction(engine) as holding:
+        await holding.execute(LOCK_ROOM_OF_EACH_CAMPAIGN)
+        async with begin_session_with_short_lock_timeout(engine) as connection:
+            outcomes = await crowd.answer_and_ask(connection=connection)
+    assert [outcome.request.answered.receipt.hit_id for outcome in outcomes] == [*answered.values()]
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 3
+    assert await crowd.copy_is_that_of_the_database()
+
+
+FAIL = "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'no lease'; END$$"
+AT_ONCE = "CREATE TRIGGER fail BEFORE INSERT ON hits FOR EACH ROW EXECUTE FUNCTION fail()"
+AT_COMMIT = """
+    CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON hits DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION fail()"""
+
+
+@pytest.mark.own_database
+@pytest.mark.parametrize("trigger", [AT_ONCE, AT_COMMIT])
+async def test_answers_are_stored_and_what_was_assumed_is_forgotten_if_the_lease_or_the_commit_fails(engine, trigger):
+    crowd = await create_crowd(engine)
+    for statement in (FAIL, trigger):
+        await execute_sql(engine, statement)
+    outcomes = await crowd.answer_and_ask()
+    assert all(outcome.request.answered.receipt.repeated is False for outcome in outcomes)
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 3
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM posteriors") == 3 * 5
+    await execute_sql(engine, "DROP FUNCTION fail() CASCADE")
+    assert await crowd.copy_is_that_of_the_database()
+
+
+@pytest.mark.own_database
+async def test_a_copy_forgets_the_posteriors_of_answers_that_could_not_be_stored(engine):
+    crowd = await create_crowd(engine)
+    await execute_sql(engine, "ALTER TABLE responses ADD CONSTRAINT unlucky CHECK (false) NOT VALID")
+    async with borrow_autocommit_driver(engine) as connection:
+        with pytest.raises(Exception, match="unlucky"):
+            await crowd.answer_and_ask(connection=connection)
+    assert await crowd.copy_is_that_of_the_database()
+    await execute_sql(engine, "ALTER TABLE responses DROP CONSTRAINT unlucky")
+    assert all(reply.next_hit.hit for reply in await crowd.answer_and_ask())
+    assert await crowd.copy_is_that_of_the_database()
+
+
+async def test_two_processes_neither_deadlock_nor_ask_for_more_judgments_than_wanted(engine):
+    campaign = await create_running_campaign(engine, items=20, judgments_per_item=4, repeat_items=False)
+    crowds = []
+    for process in range(2):
+        cache = PosteriorCache()
+        people = [await create_annotator(engine, campaign, f"p{process} {k}") for k in range(6)]
+        works = [(one, await find_or_lease_next_hit(engine, one, cache=cache)) for one in people]
+        crowds.append(Crowd(engine, campaign, {one: work.hit for one, work in works if work.hit}, cache))
+
+    async def work_until_nobody_gets_a_hit(crowd):
+        while crowd.held:
+            people = [*crowd.held]
+            replies = await crowd.answer_and_ask(*people)
+            for one, reply in zip(people, replies, strict=True):
+                assert reply.receipt is not None
+                if reply.next_hit.hit is None:
+                    del crowd.held[one]
+
+    await asyncio.gather(*(work_until_nobody_gets_a_hit(crowd) for crowd in crowds))
+    rows = await fetch_rows(engine, "SELECT item, count(*) FROM responses, unnest(items) AS item GROUP BY 1")
+    assert max(count for _, count in rows) <= 4
+    held = await fetch_rows(engine, "SELECT annotator_id, item FROM hits, unnest(items) AS item")
+    assert max(Counter(held).values()) == 1
+    async with open_snapshot(engine) as connection:
+        assert (await verify_by_replay_or_refuse(connection, campaign)).has_no_mismatches
+
+
+@pytest.mark.parametrize(("seconds_left", "is_stored"), [(20, True), (-20, False)])
+async def test_an_answer_in_the_last_moments_of_its_lease_is_stored_even_if_the_campaign_is_finished(
+    engine, seconds_left, is_stored
+):
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    hit = await try_to_lease_hit(engine, me)
+    await expire_leases(engine, seconds_ago=-seconds_left)
+    await execute_sql(engine, "UPDATE campaigns SET status = 'finished'")
+    if is_stored:
+        assert not (await submit_scores(engine, me, hit)).repeated
+    else:
+        with pytest.raises(Gone):
+            await submit_scores(engine, me, hit)
+
+
+async def test_nobody_gets_the_items_of_an_answer_whose_lease_ends_while_it_is_stored(engine):
+    campaign = await create_running_campaign(engine, items=5, judgments_per_item=1)
+    slow, quick = [await create_annotator(engine, campaign, name) for name in ("slow", "quick")]
+    hit = await try_to_lease_hit(engine, slow)
+    await expire_leases(engine, seconds_ago=-2)
+    async with borrow_driver_in_transaction(engine) as holding:  # the answer has all its locks, and waits to be stored
+        await holding.execute("LOCK TABLE responses IN SHARE MODE")
+        answering = asyncio.create_task(submit_scores(engine, slow, hit))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await wait_until(engine, "SELECT min(expires_at) < clock_timestamp() FROM hits")
+        asking = asyncio.create_task(find_or_lease_next_hit(engine, quick))
+        await wait_until(engine, requests_are_waiting_sql(2))
+    assert not (await answering).repeated
+    assert (await asking).hit is None
