@@ -186,6 +186,23 @@ class Machine:
             with suppress(TimeoutError):
                 await asyncio.wait_for(history.has_violation.wait(), seconds)
             is_over.set()
+        if not (self.plan.fault and history.has_violation.is_set()):  # a deliberate fault is found once
+            await self.check_record(caller, campaigns, history, rng)
+        await caller.client.aclose()
+        report.rounds += 1
+        report.campaigns += len(campaigns)
+        report.acknowledged += history.acknowledged
+        report.decisions += sum(decision.outcome == "acknowledged" for decision in history.decisions)
+        report.statuses.update(history.statuses)
+        if injector is not None:
+            report.injected.update(injector.injected)
+        report.violations += history.violations
+        return history
+
+    async def check_record(
+        self, caller: Caller, campaigns: Sequence[LaunchedCampaign], history: History, rng: Random
+    ) -> None:
+        """Check all campaigns of a round, once the faults of the machine are over."""
         self.cluster.start_again_if_lost()
         await self.wait_until_ready(caller)
         if await have_revisions_to_make(self.direct_url, campaigns):
@@ -198,16 +215,6 @@ class Machine:
         if campaigns:  # on a busy machine, faults may interrupt all launches of a round
             found = await asyncio.to_thread(verify_by_command, self.cluster.url, rng.choice(campaigns).slug)
             history.note_violations([found] if found else [])
-        await caller.client.aclose()
-        report.rounds += 1
-        report.campaigns += len(campaigns)
-        report.acknowledged += history.acknowledged
-        report.decisions += sum(decision.outcome == "acknowledged" for decision in history.decisions)
-        report.statuses.update(history.statuses)
-        if injector is not None:
-            report.injected.update(injector.injected)
-        report.violations += history.violations
-        return history
 
     async def watch_posteriors(
         self, campaigns: Sequence[LaunchedCampaign], history: History, is_over: asyncio.Event
