@@ -37,6 +37,7 @@ from app.main import create_app, open_application
 from app.settings import Settings
 from tests.clusters import make_once
 from tests.engines import Engines
+from tests.first_imports import import_share
 from tests.lanes import order_for_processes
 from tests.servers import easel_serving
 
@@ -123,10 +124,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[Any]:
+def pytest_collection(session: pytest.Session) -> Iterator[Any]:
     """Exempt what is imported and collected from garbage collection, which would take a tenth of the time."""
     gc.disable()
     try:
+        if hasattr(session.config, "workerinput") and session.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+            import_share(os.environ["PYTEST_XDIST_WORKER"], int(os.environ["PYTEST_XDIST_WORKER_COUNT"]))
         return (yield)
     finally:
         gc.enable()

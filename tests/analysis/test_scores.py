@@ -1,12 +1,14 @@
 """Scores by every method, and two of them side by side."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
 from app.analysis import pairwise_tables, scores
 from app.analysis.methods import SCORE_METHODS
+from app.analysis.result_types import Scores
 from app.analysis.score_tables import scores_and_interval_ends
 from app.analysis.scores import compare_scores_by_correlation
 from app.inference.ground.inestimable import Inestimable
@@ -22,6 +24,12 @@ TWO = [(0, {0: 80.0, 1: 20.0}), (1, {1: 40.0, 0: 60.0})]
 ALL_TIES = [(0, {0: 50.0, 1: 50.0}), (1, {0: 50.0, 1: 50.0})]
 
 
+@cache
+def scores_of_crowd(method: str) -> Scores:
+    """Return the scores that a method finds in the crowd's answers; some take seconds, and several tests read them."""
+    return SCORE_METHODS[method].fit(crowd_answers())
+
+
 def test_every_update_law_is_a_method():
     assert {law.name for law in ONLINE_LAWS.values() if not law.family.counts_classes} <= set(SCORE_METHODS)
 
@@ -29,7 +37,7 @@ def test_every_update_law_is_a_method():
 def test_every_method_finds_the_order_that_annotators_saw(subtests):
     for name in OFFERED.scores:
         with subtests.test(name=name):
-            found = SCORE_METHODS[name].fit(crowd_answers())
+            found = scores_of_crowd(name)
             assert np.argsort(found.values)[[0, -1]].tolist() == [0, 11]
             assert np.corrcoef(np.argsort(np.argsort(found.values)), np.arange(12))[0, 1] > 0.95
             assert found.has_judgments.all()
@@ -38,7 +46,7 @@ def test_every_method_finds_the_order_that_annotators_saw(subtests):
 def test_an_interval_holds_its_score(subtests):
     for name in OFFERED.scores:
         with subtests.test(name=name):
-            found = SCORE_METHODS[name].fit(crowd_answers())
+            found = scores_of_crowd(name)
             if found.low is not None:
                 assert found.high is not None
                 assert (found.low <= found.values + 1e-12).all()
@@ -65,7 +73,7 @@ def test_trueskill_says_nothing_of_its_intervals_while_no_two_annotators_differ(
 def test_the_same_answers_get_the_same_scores_and_intervals(subtests):
     for name in OFFERED.scores:
         with subtests.test(name=name):
-            one, again = SCORE_METHODS[name].fit(crowd_answers()), SCORE_METHODS[name].fit(crowd_answers())
+            one, again = scores_of_crowd(name), SCORE_METHODS[name].fit(crowd_answers())
             np.testing.assert_array_equal(one.values, again.values)
             np.testing.assert_array_equal(
                 one.low if one.low is not None else [], again.low if again.low is not None else []

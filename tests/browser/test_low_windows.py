@@ -23,13 +23,23 @@ DESIGNS: dict[str, tuple[dict[str, Any], str, str]] = {
     "magnitude": ({"items_per_hit": 8}, ".judged input", ".reference .value"),
     "pairwise": ({}, ".choice", ".choice"),
 }  # fmt: skip
-# Whether one of these, which are seen, is in the window and nothing lies over it.
-ANY_SEEN = """elements => elements.some((one) => {
-  const { left, right, top, bottom, width, height } = one.getBoundingClientRect();
-  if (width < 2 || height < 2 || top < 0 || bottom > innerHeight) return false;
-  const over = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
-  return over && (one.contains(over) || over.contains(one));
-})"""
+# The controls at which, once one has scrolled to it, no end is in the window with nothing over it.
+FIND_CONTROLS_WITHOUT_ENDS = """async (controls, ends) => {
+  const isSeen = (one) => {
+    const { left, right, top, bottom, width, height } = one.getBoundingClientRect();
+    if (width < 2 || height < 2 || top < 0 || bottom > innerHeight) return false;
+    const over = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+    return over && (one.contains(over) || over.contains(one));
+  };
+  const without = [];
+  const shown = controls.filter((one) => one.checkVisibility({ visibilityProperty: true }));
+  for (const control of shown) {
+    control.scrollIntoView({ block: "center" });
+    await new Promise(requestAnimationFrame);
+    if (![...document.querySelectorAll(ends)].some(isSeen)) without.push(control.outerHTML);
+  }
+  return { without, count: shown.length };
+}"""
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -40,10 +50,9 @@ async def test_the_ends_of_the_scale_stay_in_sight(task: Any, visit: Any, design
     await open_hit(page, campaign.prolific())
     for width, height in ((1280, 500), (390, 500)):
         await page.set_viewport_size({"width": width, "height": height})
-        for one in await page.locator(control).all():
-            if await one.is_visible():
-                await one.evaluate("one => one.scrollIntoView({ block: 'center' })")
-                assert await page.locator(ends).evaluate_all(ANY_SEEN), (width, height, await one.inner_html())
+        found = await page.locator(control).evaluate_all(FIND_CONTROLS_WITHOUT_ENDS, ends)
+        assert found["without"] == [], (width, height)
+        assert found["count"] > 0
         assert await page.evaluate("document.documentElement.scrollWidth") == width
 
 

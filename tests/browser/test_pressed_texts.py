@@ -36,22 +36,14 @@ async def names(page: Page) -> list[str]:
     return [node.get("name", {}).get("value", "") for node in shown]
 
 
-@pytest.mark.parametrize("design", ALL)
-async def test_controls_are_called_by_few_words_and_none_is_without(task: Any, visit: Any, design: str) -> None:
-    campaign = await task(texts=TEXTS, judgments_per_item=9, cannot_be_judged=True, comment_on="both", **ALL[design])
-    page = (await visit()).page
-    await open_hit(page, campaign.prolific())
+async def expect_short_names(page: Page) -> None:
     found = await names(page)
     assert len(found) > 3
     assert max(map(len, found)) < LONGEST_NAME
     assert await violations(page, colours=False) == ""
 
 
-@pytest.mark.parametrize("design", ALL)
-async def test_a_press_on_a_text_chooses_nothing_and_marks_words(task: Any, visit: Any, design: str) -> None:
-    campaign = await task(texts=TEXTS, judgments_per_item=9, **ALL[design])
-    page = (await visit()).page
-    await open_hit(page, campaign.prolific())
+async def press_each_text(page: Page) -> None:
     for text in await page.locator(".hit .item .text:visible").all():
         await text.scroll_into_view_if_needed()
         box = await text.bounding_box()
@@ -59,6 +51,17 @@ async def test_a_press_on_a_text_chooses_nothing_and_marks_words(task: Any, visi
         await page.mouse.dblclick(box["x"] + 8, box["y"] + 14)
         assert await page.evaluate("getSelection().toString().trim()") in FIRST
         await page.mouse.click(box["x"] + 8, box["y"] + 14)
+
+
+@pytest.mark.parametrize("design", ALL)
+async def test_controls_are_called_by_few_words_and_a_press_on_a_text_chooses_nothing_and_marks_words(
+    task: Any, visit: Any, design: str
+) -> None:
+    campaign = await task(texts=TEXTS, judgments_per_item=9, cannot_be_judged=True, comment_on="both", **ALL[design])
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    await expect_short_names(page)
+    await press_each_text(page)
     made = ".hit input:checked, .hit .row[data-scored], .hit .row[data-placed]"
     await expect(page.locator(made)).to_have_count(0)
     assert await campaign.draft() is None

@@ -15,7 +15,7 @@ from tests.chaos.server import DELIBERATE_FAULTS
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=2, help="when the last round begins; 2 if not given")
+    parser.add_argument("--minutes", type=float, default=2, help="how long the crowd works; 2 if not given")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9), help="of all draws; drawn if not given")
     parser.add_argument("--fault", choices=sorted(DELIBERATE_FAULTS), default="", help="a deliberate fault to find")
     parser.add_argument("--calm", action="store_true", help="without faults of the machine")

@@ -61,13 +61,17 @@ ItemState = tuple[int, bytes]
 
 
 async def watch_posteriors(
-    database_url: str, campaigns: Sequence[LaunchedCampaign], history: History, is_over: asyncio.Event
+    database_url: str,
+    campaigns: Sequence[LaunchedCampaign],
+    history: History,
+    is_over: asyncio.Event,
+    seconds_between_checks: float,
 ) -> None:
     """Check the logged posteriors of all campaigns now and then."""
     engine = create_engine(database_url, pool_size=1)
     while not is_over.is_set():
         with suppress(TimeoutError):
-            await asyncio.wait_for(is_over.wait(), SECONDS_BETWEEN_CHECKS)
+            await asyncio.wait_for(is_over.wait(), seconds_between_checks)
             break
         with suppress(*PASSING_PROBLEMS):
             async with open_snapshot(engine) as connection:

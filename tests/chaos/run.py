@@ -25,10 +25,15 @@ from tests.chaos.history import History
 from tests.chaos.injected_faults import FaultInjector
 from tests.chaos.invariants import check_round, have_revisions_to_make, verify_by_command, watch_record
 from tests.chaos.owner import Owner
-from tests.chaos.posterior_log import CREATE_LOG, find_posterior_violations_and_empty_log, watch_posteriors
+from tests.chaos.posterior_log import (
+    CREATE_LOG,
+    SECONDS_BETWEEN_CHECKS,
+    find_posterior_violations_and_empty_log,
+    watch_posteriors,
+)
 from tests.chaos.processes import Cluster, GivenDatabase, ServerProcess, make_secret_key, small_disk
 from tests.chaos.rush import rush_to_campaign
-from tests.chaos.server import ANSWERS_PER_DROPPED_ONE, ignore_cap_sql
+from tests.chaos.server import count_before_first_fault, ignore_cap_sql
 from tests.proxies import Proxy
 
 TABS = 20
@@ -38,6 +43,7 @@ PEOPLE_IN_RUSH = 6
 ROUND_SECONDS = 90
 # A deliberate fault of 1 of 500 answers may need so many, which a busy machine does not store in two minutes.
 MIN_ANSWERS, MAX_SECONDS_FOR_ANSWERS = 600, 900
+SECONDS_BETWEEN_CHECKS_FOR_FAULT = 3  # the first deliberate fault comes early
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Plan:
     """Length, seed and faults of a run.
 
     Attributes:
-        seconds: Until then rounds begin, from the time when the servers answer; longer if a deliberate fault is looked
+        seconds: How long the crowd works, from the time when the servers answer; longer if a deliberate fault is looked
             for and too few answers came.
         seed: Of all draws of the run; what the machine does in between is not repeated.
         fault: A deliberate fault of the product by its name in `server`, or "".
@@ -114,7 +120,8 @@ async def run_chaos(plan: Plan, after_round: Callable[[Report], None] = lambda _
     async with open_machine(plan, report) as machine:
         began = time.monotonic()
         while not report.violations and needs_more_rounds(report, time.monotonic() - began):
-            history = await machine.run_round(report, Random(rng.random()))
+            seconds = round_seconds(plan.seconds - (time.monotonic() - began))
+            history = await machine.run_round(report, seconds, Random(rng.random()))
             if history.first_violation_time is not None:
                 report.seconds_to_first = history.first_violation_time - began
             report.seconds = time.monotonic() - began
@@ -126,6 +133,11 @@ def needs_more_rounds(report: Report, seconds: float) -> bool:
     """Return whether the time is not over, or too few answers were stored to find a deliberate fault."""
     has_too_few_answers = bool(report.plan.fault) and report.acknowledged < MIN_ANSWERS
     return seconds < report.plan.seconds or (has_too_few_answers and seconds < MAX_SECONDS_FOR_ANSWERS)
+
+
+def round_seconds(seconds_left: float) -> float:
+    """Return the length of the next round: all that is left, if that is less than a round and a half."""
+    return seconds_left if 0 < seconds_left < 1.5 * ROUND_SECONDS else ROUND_SECONDS
 
 
 @dataclass(frozen=True)
@@ -149,8 +161,8 @@ class Machine:
         url = make_url(self.cluster.url).set(drivername="postgresql").difference_update_query(["cluster"])
         return url.render_as_string(hide_password=False)
 
-    async def run_round(self, report: Report, rng: Random) -> History:
-        """Let the crowd work under faults, check the record, and return the round's history."""
+    async def run_round(self, report: Report, seconds: float, rng: Random) -> History:
+        """Let the crowd work so long under faults, check the record, and return the round's history."""
         history = History()
         caller = Caller(self.bases, self.bearer, history, rng)
         campaigns: list[LaunchedCampaign] = []
@@ -165,15 +177,32 @@ class Machine:
             self.rush_to_new_campaigns(caller, campaigns, is_over, Random(rng.random())),
             owner.decide_until(is_over),
             watch_record(self.direct_url, campaigns, history, is_over),
-            *([] if self.plan.database_url else [watch_posteriors(self.cluster.url, campaigns, history, is_over)]),
+            *([] if self.plan.database_url else [self.watch_posteriors(campaigns, history, is_over)]),
             *([injector.inject_until(is_over)] if injector is not None else []),
         ]
         async with asyncio.TaskGroup() as tasks:
             for one_job in work:
                 tasks.create_task(one_job)
             with suppress(TimeoutError):
-                await asyncio.wait_for(history.has_violation.wait(), ROUND_SECONDS)
+                await asyncio.wait_for(history.has_violation.wait(), seconds)
             is_over.set()
+        if not (self.plan.fault and history.has_violation.is_set()):  # a deliberate fault is found once
+            await self.check_record(caller, campaigns, history, rng)
+        await caller.client.aclose()
+        report.rounds += 1
+        report.campaigns += len(campaigns)
+        report.acknowledged += history.acknowledged
+        report.decisions += sum(decision.outcome == "acknowledged" for decision in history.decisions)
+        report.statuses.update(history.statuses)
+        if injector is not None:
+            report.injected.update(injector.injected)
+        report.violations += history.violations
+        return history
+
+    async def check_record(
+        self, caller: Caller, campaigns: Sequence[LaunchedCampaign], history: History, rng: Random
+    ) -> None:
+        """Check all campaigns of a round, once the faults of the machine are over."""
         self.cluster.start_again_if_lost()
         await self.wait_until_ready(caller)
         if await have_revisions_to_make(self.direct_url, campaigns):
@@ -186,16 +215,12 @@ class Machine:
         if campaigns:  # on a busy machine, faults may interrupt all launches of a round
             found = await asyncio.to_thread(verify_by_command, self.cluster.url, rng.choice(campaigns).slug)
             history.note_violations([found] if found else [])
-        await caller.client.aclose()
-        report.rounds += 1
-        report.campaigns += len(campaigns)
-        report.acknowledged += history.acknowledged
-        report.decisions += sum(decision.outcome == "acknowledged" for decision in history.decisions)
-        report.statuses.update(history.statuses)
-        if injector is not None:
-            report.injected.update(injector.injected)
-        report.violations += history.violations
-        return history
+
+    async def watch_posteriors(
+        self, campaigns: Sequence[LaunchedCampaign], history: History, is_over: asyncio.Event
+    ) -> None:
+        pause = SECONDS_BETWEEN_CHECKS_FOR_FAULT if self.plan.fault else SECONDS_BETWEEN_CHECKS
+        await watch_posteriors(self.cluster.url, campaigns, history, is_over, pause)
 
     async def work_in_tab(
         self, caller: Caller, campaigns: Sequence[LaunchedCampaign], is_over: asyncio.Event, rng: Random
@@ -255,7 +280,7 @@ async def open_machine(plan: Plan, report: Report) -> AsyncIterator[Machine]:
             await prepare_database(cluster.url, plan.fault)
         proxy = None if plan.database_url else await stack.enter_async_context(Proxy(cluster.url))
         url, key = cluster.url if proxy is None else proxy.url, make_secret_key()
-        (folder / "count").write_text(str(Random(plan.seed).randrange(ANSWERS_PER_DROPPED_ONE)))
+        (folder / "count").write_text(str(count_before_first_fault(plan.fault, Random(plan.seed))))
         servers = [ServerProcess(name, folder, url, key, plan.fault) for name in ("one", "two")]
         for server in servers:
             stack.callback(server.stop)

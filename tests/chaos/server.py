@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from math import inf, nextafter
 from pathlib import Path
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +26,7 @@ from app.record.law_runner import LawRunner
 
 CLOCK, FAULT, COUNT = "EASEL_CHAOS_CLOCK", "EASEL_CHAOS_FAULT", "EASEL_CHAOS_COUNT"
 ANSWERS_PER_DROPPED_ONE, UPDATES_PER_WRONG_ONE = 500, 200
+COUNTED_BEFORE_FIRST_FAULT = 50  # at most
 # The line of `easel_lease_hits` that leaves out a HIT whose items have no room; `ignore_cap_sql` takes it out.
 ROOM_CHECK = "CONTINUE WHEN NOT has_room;"
 
@@ -46,6 +48,12 @@ def count_and_tell_if_due(every: int) -> bool:
         file.seek(0)
         file.write(str(number))
         return number % every == 0
+
+
+def count_before_first_fault(fault: str, rng: Random) -> int:
+    """Return a count to begin with: the first fault comes early, and the next one as rarely as ever."""
+    every = UPDATES_PER_WRONG_ONE if fault == "one-bit" else ANSWERS_PER_DROPPED_ONE
+    return every - 1 - rng.randrange(COUNTED_BEFORE_FIRST_FAULT)
 
 
 def replace_function(module: ModuleType, name: str, replacement: Callable[..., Any]) -> None:
