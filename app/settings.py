@@ -260,7 +260,7 @@ class Settings(BaseSettings):
         ),
     )
     oidc_role: Literal["guest", "member", "viewer", "manager"] = Field(
-        "guest", description="Role on the server of users who get an account by their e-mail domain."
+        "guest", description="Server role of users who get an account by their e-mail domain."
     )
 
     smtp_url: Annotated[SecretStr, AfterValidator(_validate_smtp_url)] | None = Field(

@@ -30,7 +30,7 @@ RESEARCHERS_PAGES = {
 }
 VARIANTS = ("hit-dark", "hit-phone", "dashboard-dark", "dashboard-phone")
 # The overview has these only after more answers than the test gives.
-NEEDS_ANSWERS = re.compile("(h2|nav): (Course|Precision|Items judged)")
+NEEDS_ANSWERS = re.compile("(h2|nav): (Trend|Precision|Items judged)")
 
 
 class _Outline(HTMLParser):

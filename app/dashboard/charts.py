@@ -37,7 +37,7 @@ def offered_chart_title_by_name(figures: Mapping[str, Any], item_count: int, *, 
         "distribution": "Distribution",
         "uncertainty": "Uncertainty",
         "pace": "Pace",
-        "course": "Course",
+        "course": "Trend",
     }
     return {name: title for name, title in titles.items() if is_offered[name]}
 

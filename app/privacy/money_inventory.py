@@ -26,7 +26,7 @@ MONEY_TABLES = (
             ),
             personal_column(
                 "submission_hash",
-                "hash of that id, made with the server’s secret key; by it, a reward is booked once",
+                "hash of that id, made with the server’s secret key; so each reward is booked once",
                 "identifier",
                 withheld=HASH_OF_KNOWN_ID,
             ),
