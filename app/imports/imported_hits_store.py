@@ -15,7 +15,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX
-from app.background.collection_pause import pause_garbage_collection
 from app.database import tables
 from app.database.bulk import (
     array_text_of_texts,
@@ -288,7 +287,10 @@ async def store_closed_hits_and_return_new_ones(
         await reserve_next_ids_of_column(connection, table.c.id, len(hits))
         for table in (tables.assignments, tables.hits)
     ]
-    stored_hits = stored_hits_with_ids(hits, annotator_id_by_worker, *reserved_ids)
+    stored_hits = [
+        StoredImportedHit(hit, hit_id, annotator_id_by_worker[hit.worker_id], assignment_id)
+        for hit, assignment_id, hit_id in zip(hits, *reserved_ids, strict=True)
+    ]
     # While PostgreSQL stores rows, a thread makes those that follow.
     assignment_lines = await asyncio.to_thread(assignment_lines_for_copy, campaign.id, stored_hits, now)
     _, hit_lines = await wait_for_both(
@@ -302,20 +304,6 @@ async def store_closed_hits_and_return_new_ones(
     return stored_hits, answers
 
 
-@pause_garbage_collection()
-def stored_hits_with_ids(
-    hits: Sequence[ImportedHit],
-    annotator_id_by_worker: Mapping[str, int],
-    assignment_ids: Sequence[int],
-    hit_ids: Sequence[int],
-) -> list[StoredImportedHit]:
-    return [
-        StoredImportedHit(hit, hit_id, annotator_id_by_worker[hit.worker_id], assignment_id)
-        for hit, assignment_id, hit_id in zip(hits, assignment_ids, hit_ids, strict=True)
-    ]
-
-
-@pause_garbage_collection()
 def unnumbered_answers_of_hits(
     campaign: Campaign, stored_hits: Sequence[StoredImportedHit], now: datetime
 ) -> ImportedAnswers:

@@ -5,7 +5,11 @@ import gc
 
 import pytest
 
-from app.background.collection_pause import pause_garbage_collection
+from app.background.collection_pause import (
+    RARE_COLLECTION_THRESHOLD,
+    collect_garbage_rarely,
+    pause_garbage_collection,
+)
 from tests.annotation.hits.campaigns import requests_are_waiting_sql, wait_until
 from tests.campaigns.drafts import create_launched_campaign, import_results
 
@@ -27,6 +31,18 @@ def test_collections_go_on_after_the_last_of_overlapping_pauses():
     assert not gc.isenabled()
     second.__exit__(None, None, None)
     assert gc.isenabled()
+
+
+def test_rare_collections_end_with_the_last_of_overlapping_blocks():
+    usual = gc.get_threshold()
+    first, second = collect_garbage_rarely(), collect_garbage_rarely()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.isenabled()
+    assert gc.get_threshold() == (RARE_COLLECTION_THRESHOLD, *usual[1:])
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == usual
 
 
 def test_a_decorated_function_runs_in_a_pause_each_time_and_ends_it_if_it_fails():
