@@ -10,7 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.platform import Platform
-from app.background.collection_pause import pause_garbage_collection
+from app.background.collection_pause import collect_garbage_rarely
 from app.background.progress_stream import ReportRowCount
 from app.database import tables
 from app.database.audit_log import log_change
@@ -108,7 +108,7 @@ class ResponseStorage:
                     await self.log_import_and_store_file_if_in_batches(
                         connection, hit_count=hit_count, is_stored_at_once=not hits
                     )
-                with pause_garbage_collection():  # a batch makes many objects, and frees them at its end
+                with collect_garbage_rarely():  # a batch makes many objects, and frees them at its end
                     stored_hits, counts, held_seconds = await self.store_batch_returning_hits_counts_and_seconds(
                         connection, batch
                     )
