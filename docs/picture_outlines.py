@@ -7,6 +7,7 @@ next to the pictures; the test serves the same pages again and compares.
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from difflib import unified_diff
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -88,6 +89,18 @@ def read_outlines() -> dict[str, list[str]]:
     """Return the outlines of the stored pictures."""
     stored: dict[str, list[str]] = json.loads(OUTLINES.read_text())
     return stored
+
+
+def outline_changes_text(stored: Mapping[str, list[str]], served: Mapping[str, list[str]]) -> str:
+    """Return a diff of the outlines that changed, with a head for each picture; empty if none did."""
+    diffs = [
+        line
+        for picture in sorted({*stored, *served})
+        for line in unified_diff(
+            stored.get(picture, []), served.get(picture, []), f"{picture}, stored", f"{picture}, served", n=1, lineterm=""
+        )
+    ]
+    return "\n".join(diffs)
 
 
 def write_outlines(outlines: Mapping[str, list[str]]) -> None:
