@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from app.analysis.methods import SCORE_METHODS
+from app.analysis.scores import MAX_HITS_TO_REPLAY
 from app.campaigns.campaign_file import About, CampaignFile, ItemsOfFile
 from app.campaigns.setting_types import can_law_read_design
 from app.cli.commands import easel
@@ -157,3 +159,42 @@ def test_every_update_law_and_every_quality_rule_is_described():
         if f"`{name}`" not in (ROOT / page).read_text()
     ]
     assert missing == []
+
+
+# How the page of the update laws calls what a law reads, and its posteriors.
+VALUE_KIND_TITLES = {
+    "points": "scores",
+    "order": "the order within a HIT",
+    "ratio": "ratios",
+    "classes": "labels",
+    "ordered_classes": "ordered labels",
+}
+POSTERIOR_TITLES = {"Log-normal": "Normal, on the log scale"}
+
+
+def test_the_table_of_update_laws_says_what_each_law_reads_and_its_posterior():
+    page = (ROOT / "docs" / "statistics" / "laws.md").read_text()
+    rows = re.findall(r"^\| \[`(.+?)`\]\(.+?\) \| (.+?) \| (.+?) \|", page, re.MULTILINE)
+    assert {name: tuple(cells) for name, *cells in rows} == {
+        law.name: (VALUE_KIND_TITLES[law.reads], POSTERIOR_TITLES.get(law.family.name, law.family.name))
+        for law in ONLINE_LAWS.values()
+    }
+
+
+def test_the_page_of_the_analysis_names_the_update_laws_that_score_items_and_their_scales():
+    page = (ROOT / "docs" / "researchers" / "analysis.md").read_text()
+    row = re.search(r"^\| (.+?) \| the update laws: .+? \| points \((.+?): points .+?; (.+?): times", page, re.MULTILINE)
+    assert row is not None
+    laws = [law for law in ONLINE_LAWS.values() if law.name in SCORE_METHODS]
+    of_order, of_ratios = ([law.name for law in laws if law.reads == kind] for kind in ("order", "ratio"))
+    assert [sorted(re.findall(r"`(.+?)`", cell)) for cell in row.groups()] == [
+        sorted(law.name for law in laws),
+        sorted(of_order),
+        sorted(of_ratios),
+    ]
+
+
+def test_the_page_of_the_analysis_says_which_update_laws_are_replayed_for_few_tasks_only():
+    page = (ROOT / "docs" / "researchers" / "analysis.md").read_text()
+    slow_laws = " or ".join(f"`{law.name}`" for law in ONLINE_LAWS.values() if not law.quick)
+    assert f"A replay of {slow_laws} is possible for up to {MAX_HITS_TO_REPLAY:,} tasks." in page
