@@ -205,7 +205,7 @@ async def check_settings_returning_if_workspace_checked(
         BadGateway: `service_unavailable`.
 
     """
-    token = read_entered_token_or_none(chosen)
+    token = read_entered_token_or_refuse(chosen)
     is_connected = stored is not None and has_token(stored)
     if (token is not None or is_connected) and not chosen.workspace:
         raise Invalid(
@@ -241,8 +241,11 @@ async def check_settings_returning_if_workspace_checked(
     return True
 
 
-def read_entered_token_or_none(chosen: ConnectionSettings) -> str | None:
-    """Return the token that was entered, or that of the named variable; None if neither was entered."""
+def read_entered_token_or_refuse(chosen: ConnectionSettings) -> str | None:
+    """Return the token that was entered, or that of the named variable; None if neither was entered.
+
+    Raises `Invalid`: `service_id_unreadable`, `token_twice`, `token_variable_unknown`, `token_unreadable`.
+    """
     refuse_unreadable_service_id(chosen.workspace)
     if chosen.token and chosen.token_variable:
         raise Invalid("Enter a token or the name of a variable, not both. Nothing was stored.", code="token_twice")

@@ -31,7 +31,7 @@ STORE_AMOUNTS_SEEN = text("""
     WHERE campaign_id = :campaign AND submission = :submission AND kind = 'bonus' AND state = 'unknown'
 """)
 
-STORE_THAT_NOTHING_WAS_SHOWN = text("""
+STORE_PROBLEM_OF_UNCLEAR_BONUSES = text("""
     UPDATE payments SET problem = :problem
     WHERE campaign_id = :campaign AND submission = :submission AND kind = 'bonus' AND state = 'unknown'
 """)
@@ -74,7 +74,7 @@ async def store_that_service_showed_no_bonuses(
 ) -> None:
     async with database.begin() as connection:
         parameters = {"campaign": campaign_id, "submission": submission, "problem": problem}
-        await connection.execute(STORE_THAT_NOTHING_WAS_SHOWN, parameters)
+        await connection.execute(STORE_PROBLEM_OF_UNCLEAR_BONUSES, parameters)
 
 
 async def resolve_unclear_payments_by_bonuses_seen(

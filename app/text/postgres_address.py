@@ -39,11 +39,11 @@ def make_complaint_function_for_allowed_values(*values: str) -> Callable[[str], 
     return lambda value: None if value in values else f"takes {' or '.join(values)}"
 
 
-def complaint_unless_whole_number_or_none(value: str) -> str | None:
+def complaint_about_whole_number_or_none(value: str) -> str | None:
     return None if re.fullmatch(r"[0-9]{1,9}", value) else "takes a whole number"
 
 
-def complaint_unless_positive_seconds_or_none(value: str) -> str | None:
+def complaint_about_positive_seconds_or_none(value: str) -> str | None:
     is_positive = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", value) and float(value) > 0
     return None if is_positive else "takes a number of seconds above 0"
 
@@ -77,15 +77,15 @@ EASEL_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
     "target_session_attrs": make_complaint_function_for_allowed_values(*TARGET_SESSION_ATTRIBUTES),
     "application_name": complaint_about_empty_text_or_none,
     "options": complaint_about_empty_text_or_none,
-    "connect_timeout": complaint_unless_whole_number_or_none,
-    "command_timeout": complaint_unless_positive_seconds_or_none,
+    "connect_timeout": complaint_about_whole_number_or_none,
+    "command_timeout": complaint_about_positive_seconds_or_none,
     "cluster": make_complaint_function_for_allowed_values("none", "citus"),
     "pool_mode": make_complaint_function_for_allowed_values("session", "transaction"),
     "keepalives": make_complaint_function_for_allowed_values("0", "1"),
-    "keepalives_idle": complaint_unless_whole_number_or_none,
-    "keepalives_interval": complaint_unless_whole_number_or_none,
-    "keepalives_count": complaint_unless_whole_number_or_none,
-    "tcp_user_timeout": complaint_unless_whole_number_or_none,
+    "keepalives_idle": complaint_about_whole_number_or_none,
+    "keepalives_interval": complaint_about_whole_number_or_none,
+    "keepalives_count": complaint_about_whole_number_or_none,
+    "tcp_user_timeout": complaint_about_whole_number_or_none,
 }
 
 # Environment variables of PostgreSQL's programs, by the parameter with the same effect; the others have none.

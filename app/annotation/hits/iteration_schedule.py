@@ -162,7 +162,7 @@ async def propose_scheduled_hit_with_done_flag(
     if not items:
         return None, False
     if len(items) < min(max(2, assignment.fewest_items), assignment.selection_settings.items_per_hit):
-        items = await load_place_items_filled_with_unneeded(connection, assignment, campaign_index, items, iteration)
+        items = await fill_up_place_with_unneeded_items(connection, assignment, campaign_index, items, iteration)
     if len(items) < assignment.fewest_items:
         return None, False
     keeps_leader = place.leader in items
@@ -178,7 +178,7 @@ async def propose_scheduled_hit_with_done_flag(
     return proposal, False
 
 
-async def load_place_items_filled_with_unneeded(
+async def fill_up_place_with_unneeded_items(
     connection: Driver,
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
