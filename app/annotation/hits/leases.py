@@ -203,10 +203,11 @@ class LeaseBatch:
         if assignment.hit_id is not None:
             pending.assignment = None
             reply = await resume_held_hit_or_close_it_and_return_none(connection, assignment, visitor, now=now)
-            if assignment.has_checks and reply is not None and reply.hit is not None:
-                await check_placement.set_items_met_as_checks_and_return_index(connection, assignment, self.cache)
+            # What a loaded index needs to tell whether this is the last HIT.
             campaign_index = self.cache.loaded_index_or_none(assignment.campaign_id, assignment.seen)
-            if campaign_index is not None and assignment.assigned_column:  # to know whether this is the last HIT
+            if campaign_index is not None and assignment.has_checks and reply is not None and reply.hit is not None:
+                await check_placement.set_items_met_as_checks_and_return_index(connection, assignment, self.cache)
+            if campaign_index is not None and assignment.assigned_column:
                 assignment.items_of_others = await load_items_reserved_for_others(
                     connection, assignment, campaign_index
                 )

@@ -195,6 +195,14 @@ async def test_a_hit_is_the_last_one_if_the_person_met_copies_of_all_items_left_
     assert are_last == [[False, False]] * (len(are_last) - 1) + [[True, True]]
 
 
+async def test_a_process_that_has_drawn_no_hit_yet_shows_a_held_one_without_loading_all_items(engine):
+    campaign = await with_copies_of_items(engine)
+    me = await create_annotator(engine, campaign)
+    held, other_cache = await try_to_lease_hit(engine, me), PosteriorCache()
+    assert (await try_to_lease_hit(engine, me, cache=other_cache)).id == held.id
+    assert other_cache.loaded_index_or_none(campaign.id) is None
+
+
 @pytest.mark.parametrize("items_per_hit", [1, 4])
 async def test_everyone_gets_the_last_item_left_although_its_copy_could_be_drawn_instead(engine, items_per_hit):
     settings = {"design": "rating", "items_per_hit": items_per_hit, "repeat_items": False}
