@@ -97,7 +97,12 @@ def outline_changes_text(stored: Mapping[str, list[str]], served: Mapping[str, l
         line
         for picture in sorted({*stored, *served})
         for line in unified_diff(
-            stored.get(picture, []), served.get(picture, []), f"{picture}, stored", f"{picture}, served", n=1, lineterm=""
+            stored.get(picture, []),
+            served.get(picture, []),
+            f"{picture}, stored",
+            f"{picture}, served",
+            n=1,
+            lineterm="",
         )
     ]
     return "\n".join(diffs)

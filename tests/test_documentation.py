@@ -183,7 +183,8 @@ def test_the_table_of_update_laws_says_what_each_law_reads_and_its_posterior():
 
 def test_the_page_of_the_analysis_names_the_update_laws_that_score_items_and_their_scales():
     page = (ROOT / "docs" / "researchers" / "analysis.md").read_text()
-    row = re.search(r"^\| (.+?) \| the update laws: .+? \| points \((.+?): points .+?; (.+?): times", page, re.MULTILINE)
+    pattern = r"^\| (.+?) \| the update laws: .+? \| points \((.+?): points .+?; (.+?): times"
+    row = re.search(pattern, page, re.MULTILINE)
     assert row is not None
     laws = [law for law in ONLINE_LAWS.values() if law.name in SCORE_METHODS]
     of_order, of_ratios = ([law.name for law in laws if law.reads == kind] for kind in ("order", "ratio"))

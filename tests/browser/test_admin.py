@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.accounts import login
 from app.designs.registry import DESIGNS
-from tests.browser.acts import bounding_box, each_width, violations
+from tests.browser.acts import bounding_box, each_width, violations, wait_for_value
 from tests.media.files import png, zipped
 
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
@@ -637,9 +637,8 @@ async def test_a_browser_that_denies_the_clipboard_leaves_the_text_selected_and_
     message = page.get_by_role("alert").filter(has_text="Your browser did not allow copying. The text is selected")
     for button, copied in [("Annotator link", running.link), ("the code of people who have finished", "CODE1")]:
         await page.get_by_role("button", name=f"Copy {button}").click()
-        await message.wait_for()
-        assert await page.evaluate("getSelection().toString()") == copied
-    assert await message.count() == 1
+        await wait_for_value(lambda: page.evaluate("getSelection().toString()"), copied)
+        await expect(message).to_have_count(1)
 
 
 async def nothing_to_object_to(page: Page, *addresses: str) -> None:

@@ -1,5 +1,6 @@
 """The documentation as readers see it: formulas and search work, and nothing comes from another host."""
 
+import asyncio
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from tests.browser.acts import PATIENT_MS
 from tests.documentation_site import build_site
 
 pytestmark = pytest.mark.slow
@@ -34,9 +36,10 @@ def site_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 async def open_first_result(page: Page) -> None:
     """Press Enter until the search has a result and opens it; results are in a closed shadow root."""
     before = page.url
-    while page.url == before:
-        await page.wait_for_timeout(PAUSE_MS)
-        await page.keyboard.press("Enter")
+    async with asyncio.timeout(PATIENT_MS / 1000):
+        while page.url == before:
+            await page.wait_for_timeout(PAUSE_MS)
+            await page.keyboard.press("Enter")
 
 
 async def test_formulas_and_search_need_no_other_host(browser: Browser, site_address: str) -> None:

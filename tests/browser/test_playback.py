@@ -10,6 +10,11 @@ from tests.media.files import wav
 
 SOUNDS = {f"{k}.wav": wav(0.6) for k in range(2)}
 TO_END = "Play this to the end before you submit."
+STARTED_AGAIN = """button => {  // whether the recording is at an earlier place than the last time
+    const [before, now] = [button.placeBefore ?? 0, Number(button.style.getPropertyValue("--at"))];
+    button.placeBefore = now;
+    return now < before;
+}"""
 
 
 async def open_sounds(files: Any, visit: Any, **settings: Any) -> tuple[Any, Page]:
@@ -166,7 +171,7 @@ async def test_each_recording_starts_at_its_beginning_where_the_campaign_says_so
 async def test_a_looping_recording_goes_on_until_it_is_stopped(files: Any, visit: Any) -> None:
     campaign, page = await open_switching(files, visit, "same position", seconds=0.4, loop=True)
     await page.get_by_role("button", name="Play B").click()
-    await page.wait_for_timeout(1000)
+    await page.wait_for_function(STARTED_AGAIN, arg=await page.locator(".sound").last.element_handle())
     await expect(pressed(page, "B")).to_be_visible()
     await page.get_by_role("button", name="Play B").click()
     await page.get_by_role("radio", name="B", exact=True).check()

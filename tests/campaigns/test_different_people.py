@@ -49,7 +49,8 @@ def test_choosing_another_design_by_command_follows_its_default_unless_a_researc
     usual = CampaignSettings.model_validate(QUESTION)
     changed = validated_settings_after_overrides(usual.model_dump(), None, pairs)
     assert changed.repeat_items
-    assert not validated_settings_after_overrides(usual.model_dump(), None, pairs | {"repeat_items": False}).repeat_items
+    once = validated_settings_after_overrides(usual.model_dump(), None, pairs | {"repeat_items": False})
+    assert not once.repeat_items
     back = {"design": "slider", "design_settings": "{}", "update_law": "easl"}
     assert not validated_settings_after_overrides(changed.model_dump(), None, back).repeat_items
     chosen = CampaignSettings.model_validate(QUESTION | {"repeat_items": True})

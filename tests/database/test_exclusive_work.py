@@ -14,7 +14,7 @@ from app.database.exclusive_work import (
     hold_work_during_block_if_free,
 )
 from app.database.session import create_engine
-from tests.annotation.hits.campaigns import fetch_value, wait_until
+from tests.annotation.hits.campaigns import fetch_value, requests_are_waiting_sql, wait_until
 
 HOLDER = "SELECT holder FROM exclusive_work WHERE work = 'tidying'"
 
@@ -113,7 +113,7 @@ async def test_a_claim_of_a_transaction_ends_with_it(engine, ending):
         for _ in range(2):  # it may be claimed again
             await claim_work_until_transaction_ends(connection, "tidying")
         waiting = asyncio.create_task(hold_once(engine))
-        await wait_until(engine, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        await wait_until(engine, requests_are_waiting_sql(1))
         await getattr(connection, ending)()
         await waiting
 

@@ -5,6 +5,7 @@
 import json
 import shutil
 import socket
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -48,10 +49,12 @@ class DiskUsage(NamedTuple):
     free: int
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that refuses connections, and that no other program can take meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        yield int(taken.getsockname()[1])
 
 
 def test_a_sound_installation_has_no_finding(tmp_path, monkeypatch):
@@ -102,8 +105,8 @@ def test_a_database_without_tables_is_a_fault(findings, database_url):
     assert findings()["schema"]["severity"] == FAULT
 
 
-def test_a_database_that_does_not_answer_is_a_fault(findings):
-    found = findings(DATABASE_URL=f"postgresql://somebody:hidden7@127.0.0.1:{free_port()}/easel")
+def test_a_database_that_does_not_answer_is_a_fault(findings, silent_port):
+    found = findings(DATABASE_URL=f"postgresql://somebody:hidden7@127.0.0.1:{silent_port}/easel")
     assert found["database"]["severity"] == FAULT
     assert "hidden7" not in json.dumps(found)
 
@@ -118,15 +121,15 @@ def test_a_key_that_others_can_guess_is_a_fault(findings, key):
 
 
 @pytest.mark.parametrize("password", ["postgres", "easel", "password123", "changeme", "1234"])
-def test_a_password_of_an_example_is_a_fault(findings, password):
-    found = findings(DATABASE_URL=f"postgresql://easel:{password}@127.0.0.1:{free_port()}/easel")
+def test_a_password_of_an_example_is_a_fault(findings, password, silent_port):
+    found = findings(DATABASE_URL=f"postgresql://easel:{password}@127.0.0.1:{silent_port}/easel")
     assert found["secrets"]["severity"] == FAULT
     assert "DATABASE_URL" in found["secrets"]["message"]
 
 
-def test_a_mail_server_that_does_not_answer_is_a_fault(findings):
+def test_a_mail_server_that_does_not_answer_is_a_fault(findings, silent_port):
     assert findings()["mail"]["severity"] == OK
-    found = findings(EASEL_SMTP_URL=f"smtp://somebody:hidden7@127.0.0.1:{free_port()}")
+    found = findings(EASEL_SMTP_URL=f"smtp://somebody:hidden7@127.0.0.1:{silent_port}")
     assert found["mail"]["severity"] == FAULT
     assert "hidden7" not in json.dumps(found)
 
@@ -186,14 +189,14 @@ class NotEasel(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-def test_a_public_address_that_is_not_easels_is_a_fault(findings):
+def test_a_public_address_that_is_not_easels_is_a_fault(findings, silent_port):
     with HTTPServer(("127.0.0.1", 0), NotEasel) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         wrong = findings(EASEL_PUBLIC_URL=f"http://127.0.0.1:{server.server_port}/easel")["public address"]
         server.shutdown()
     assert wrong["severity"] == FAULT
     assert "the reply is not from Easel" in wrong["message"]
-    assert findings(EASEL_PUBLIC_URL=f"http://127.0.0.1:{free_port()}")["public address"]["severity"] == FAULT
+    assert findings(EASEL_PUBLIC_URL=f"http://127.0.0.1:{silent_port}")["public address"]["severity"] == FAULT
 
 
 def test_a_network_without_a_public_address_is_a_warning(findings):
