@@ -2,7 +2,8 @@
 
 One PostgreSQL and two server processes run on this machine, together with the load generator. Each client is an
 annotator who never pauses: get a HIT, answer it, get the next one. After 30 HITs another annotator takes over, with a
-new browser and connection.
+new browser and connection. The campaigns have the settings of new ones, so an annotator sees each item once; with
+`--repeat-items` they show items again.
 
 `page` is what a browser does: one POST stores the answer and returns the next HIT as HTML. `two calls` is the JSON API,
 where both are separate calls. pgbench runs the minimum that a pair must write, in two transactions without the
@@ -52,6 +53,7 @@ SECRET_KEY = secrets.token_hex(32)
 # All annotators come from one address, and leave an untouched HIT behind.
 UNLIMITED_VISITS_ENVIRONMENT = {f"EASEL_UNTOUCHED_PER_{what}": "1000000" for what in ("ADDRESS", "CAMPAIGN")}
 HITS_PER_ANNOTATOR = 30
+MIN_ITEMS = 5 * HITS_PER_ANNOTATOR  # for annotators who see each item once
 PREPARED_ANNOTATORS = 400  # per measurement, enough that none returns
 HIT_FIELD = re.compile(rb'name="hit" value="(\d+)"')
 SCORE_FIELD = re.compile(rb'name="score-(\d+)"')
@@ -238,7 +240,6 @@ async def create_load_task(
 ) -> LoadTask:
     """Create and launch a campaign with all annotators, and return a task for it; `settings` replace the defaults."""
     defaults = {"name": f"bench {items}", "question": "How much?", "judgments_per_item": 10_000}
-    defaults["repeat_items"] = True  # a client answers more tasks than there are items
     campaign_settings = CampaignSettings.model_validate({**defaults, **settings})
     worker_tokens = WorkerTokens(SECRET_KEY, hours=1)
     async with open_engine(url) as engine, engine.begin() as connection:
@@ -333,7 +334,13 @@ def main() -> None:
     parser.add_argument("--ways", nargs="*", default=list(ANSWER_BY_WAY), choices=[*ANSWER_BY_WAY, ALL_DESIGNS])
     parser.add_argument("--items", type=int, nargs="*", default=[150, 10_000])
     parser.add_argument("--clients", type=int, nargs="*", default=[1, 8, 32])
+    parser.add_argument("--repeat-items", action="store_true", help="show items again, as new campaigns do not")
     options = parser.parse_args()
+    if not options.repeat_items and min(options.items, default=MIN_ITEMS) < MIN_ITEMS:
+        parser.error(
+            f"with fewer than {MIN_ITEMS} items, add --repeat-items: an annotator answers {HITS_PER_ANNOTATOR} HITs"
+        )
+    repeats = {"repeat_items": True} if options.repeat_items else {}
     sizes = [(items, clients) for items in options.items for clients in options.clients]
     processor = "CPU ms of server / PostgreSQL"
     print(f"| way | items | clients | pairs/s | next p50 / p95 ms | submit p50 / p95 ms | {processor} |")
@@ -346,12 +353,23 @@ def main() -> None:
             # Each worker compiles templates and prepares statements at its first requests.
             for way in (way for way in ANSWER_BY_WAY if way in options.ways):
                 format_serving_row(
-                    url, options.port, processes, items=150, way=way, clients=4 * options.workers, seconds=3
+                    url,
+                    options.port,
+                    processes,
+                    items=MIN_ITEMS,
+                    way=way,
+                    clients=4 * options.workers,
+                    seconds=3,
+                    settings=repeats,
                 )
             if ALL_DESIGNS in options.ways:
                 size = {"items": 150, "clients": 8, "seconds": options.seconds}
                 for name in DESIGNS:
-                    design_settings = {"design": name, "design_settings": REQUIRED_DESIGN_SETTINGS.get(name, {})}
+                    design_settings = {
+                        "design": name,
+                        "design_settings": REQUIRED_DESIGN_SETTINGS.get(name, {}),
+                        **repeats,
+                    }
                     print(
                         format_serving_row(
                             url,
@@ -367,7 +385,9 @@ def main() -> None:
             for way in (way for way in ANSWER_BY_WAY if way in options.ways):
                 for items, clients in sizes:
                     size = {"items": items, "clients": clients, "seconds": options.seconds}
-                    print(format_serving_row(url, options.port, processes, way=way, **size), flush=True)
+                    print(
+                        format_serving_row(url, options.port, processes, way=way, settings=repeats, **size), flush=True
+                    )
         # Last, because it leaves dead rows and an annotator with all answers, which would slow down the servers.
         for items, clients in sizes if {*options.ways} != {ALL_DESIGNS} else ():
             seconds = min(options.seconds, 5)
