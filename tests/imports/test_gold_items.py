@@ -144,7 +144,7 @@ async def test_the_page_says_what_an_expected_answer_is_and_what_becomes_of_gold
             50,
             "With 2 tasks per person, a person then meets about 1 of 3 checks; a share above 50 % is not possible.",
         ),
-        (10, 30, "With 10 tasks per person, a person then meets about 2.4 of 3 checks."),
+        (10, 30, "With 10 tasks per person, a person then meets all 3 checks."),
     ],
 )
 async def test_a_share_of_tasks_is_proposed_for_the_first_gold_items_and_set_by_a_press(

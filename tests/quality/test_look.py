@@ -310,11 +310,14 @@ async def test_of_many_annotators_the_early_ones_are_looked_at_again_as_judgment
     early = {"guesser": (lambda _, rng: rng.random(), 25)} | {f"careful {k}": (careful, 25) for k in range(5)}
     _, time = await answered(engine, campaign, early, rng, rounds=8)
     position = await scan_annotators_and_record_findings(engine, campaign.id, now=time)
+    assert position
     full = position.assessed_judgments
     assert full == 6 * 8 * 5
     _, time = await answered(engine, campaign, {"one more": (careful, 25)}, rng, rounds=2)
     position = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=position)
+    assert position
     assert position.assessed_judgments == full  # 4 % more: only those with new answers
     _, time = await answered(engine, campaign, {"another": (careful, 25)}, rng, rounds=4)
     position = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=position)
+    assert position
     assert position.assessed_judgments == full + 6 * 5  # 12 % more: everyone

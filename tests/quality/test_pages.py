@@ -7,6 +7,7 @@ from app.quality import peer_agreement
 from app.quality.listings import load_check_lines_with_outcome_counts
 from app.quality.run_rules import scan_annotators_and_record_findings
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql
+from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import create_launched_campaign
 from tests.quality.test_look import PEOPLE, answered, careful
 
@@ -127,11 +128,15 @@ async def test_of_many_answers_the_page_shows_a_finding_only_if_the_analysis_has
     assert sentence in (await researcher.get(f"{address}/checks")).text
 
 
-async def test_marks_of_agreement_show_their_interval_on_the_page_and_in_the_api_alike(app, researcher):
+async def test_marks_of_agreement_show_their_interval_on_the_page_and_in_the_api_alike(
+    app,
+    researcher,
+    api_client,  # noqa: F811  (the fixture)
+):
     people = {f"careful {k}": (careful, 25) for k in range(6)} | {"guesser": (lambda _, rng: rng.random(), 25)}
     campaign = await create_running_campaign(app.state.database, items=40, judgments_per_item=15)
     await answered(app.state.database, campaign, people, np.random.default_rng(4), rounds=5)
-    matrix = (await researcher.get(f"/api/v1/campaigns/{campaign.slug}/quality-matrix")).json()
+    matrix = (await api_client.get(f"{API}/campaigns/{campaign.slug}/quality-matrix")).json()
     cells = {row["annotator"]: row["rules"]["agreement"] for row in matrix["annotators"]}
     assert cells["A7"]["state"] in {"unknown", "flagged"}
     assert {cells[f"A{k}"]["state"] for k in range(1, 7)} == {"fine"}
