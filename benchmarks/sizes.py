@@ -16,6 +16,7 @@ from benchmarks.serving import answer_with_clients, create_load_task, open_engin
 from benchmarks.temporary_database import run_temporary_database
 
 ITEMS_PER_HIT = 5
+SETTINGS = {"repeat_items": True}
 GROWING_TABLES = ("responses", "hits", "annotators", "assignments", "posteriors")
 SUM_SIZES = text("""
     SELECT sum(pg_total_relation_size(name::regclass)) FROM unnest(CAST(:names AS text[])) AS name
@@ -43,7 +44,9 @@ def measure_answer_costs(
     if metrics:
         os.environ[METRICS_TOKEN_VARIABLE] = "7f3a9c01d2e4b5860f1c2d3e4a5b6978"
     with run_server(url, port, 1) as serving:
-        task = asyncio.run(create_load_task(url, port, items=1000, way="page", clients=8, seconds=seconds))
+        task = asyncio.run(
+            create_load_task(url, port, items=1000, way="page", clients=8, seconds=seconds, settings=SETTINGS)
+        )
         bytes_before = asyncio.run(load_total_table_bytes(url))
         before = serving.processor_seconds(), postgresql.processor_seconds()
         with multiprocessing.get_context("spawn").Pool(1) as load_process:
@@ -58,7 +61,9 @@ def measure_memory_bytes_per_item(url: str, port: int, items: int) -> float:
     """Return how much a server process grows per item when it hands out the first HIT of a large campaign."""
     with run_server(url, port, 1) as serving:
         small, large = (
-            asyncio.run(create_load_task(url, port, items=item_count, way="page", clients=1, seconds=3))
+            asyncio.run(
+                create_load_task(url, port, items=item_count, way="page", clients=1, seconds=3, settings=SETTINGS)
+            )
             for item_count in (1000, items)
         )
         with multiprocessing.get_context("spawn").Pool(1) as load_process:

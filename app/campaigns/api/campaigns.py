@@ -254,7 +254,8 @@ Changes = Annotated[
 async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> CampaignWithNotes:
     """Change settings of a draft, or those settings of a launched campaign that do not change what its answers mean.
 
-    The schema marks the latter with `after_launch`.
+    The schema marks the latter with `after_launch`. Another `design` also sets `repeat_items` to its default, unless
+    you send that setting or had chosen another value than the default of the former design.
     """
     await lifecycle.lock_and_load_campaign_or_refuse(connection, slug)
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
