@@ -243,7 +243,7 @@ async def create_load_task(
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a load task measured.
+    """Rates and times of a load task.
 
     Attributes:
         pairs_per_second: Rate of pairs.

@@ -214,39 +214,43 @@ LEASE_HITS = """
             CONTINUE WHEN NOT has_room;
 
             IF NOT $11 THEN
-                CONTINUE WHEN NOT (
+                PERFORM 1 WHERE
         NOT EXISTS (
             SELECT 1 FROM hits h WHERE h.campaign_id = $1 AND h.annotator_id = CAST($3[place] AS bigint)
             AND h.id <> 0 AND h.segment IS NOT DISTINCT FROM CAST($12[place] AS int)
             AND (h.segment IS NOT NULL OR h.items && CAST($10[place] AS int[])) AND
     (h.closed_at IS NULL AND h.expires_at > time_after_locks
-     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0))));
+     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0)));
+                CONTINUE WHEN NOT FOUND;
             END IF;
             IF CAST($13 AS int) IS NOT NULL THEN
-                CONTINUE WHEN NOT (
+                PERFORM 1 WHERE
         $13 > (
             SELECT count(*) FROM hits h
             WHERE h.campaign_id = $1 AND h.annotator_id = CAST($3[place] AS bigint)
             AND h.id <> 0 AND
     (h.closed_at IS NULL AND h.expires_at > time_after_locks
-     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0))));
+     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0)));
+                CONTINUE WHEN NOT FOUND;
             END IF;
             IF $14[place] THEN
-                CONTINUE WHEN NOT (
+                PERFORM 1 WHERE
         NOT EXISTS (
             SELECT 1 FROM hits h WHERE h.campaign_id = $1 AND h.assignment_id = CAST($15[place] AS bigint)
             AND h.id <> 0 AND (h.closed_at IS NULL OR
     (h.closed_at IS NULL AND h.expires_at > time_after_locks
-     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0)))));
+     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0))));
+                CONTINUE WHEN NOT FOUND;
             END IF;
             IF CAST($16[place] AS int) IS NOT NULL THEN
-                CONTINUE WHEN NOT (
+                PERFORM 1 WHERE
     NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = $1 AND h.id <> 0
         AND h.iteration = CAST($16[place] AS int) AND h.ordinal = CAST($17[place] AS int)
         AND
     (h.closed_at IS NULL AND h.expires_at > time_after_locks
-     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0))));
+     OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = $1 AND r.hit_id = h.id OFFSET 0)));
+                CONTINUE WHEN NOT FOUND;
             END IF;
 
     INSERT INTO hits

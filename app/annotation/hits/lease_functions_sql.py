@@ -96,7 +96,8 @@ def at_place(sql: str) -> str:
 REQUIRE_CONDITIONS = "".join(
     f"""
             IF {at_place(case)} THEN
-                CONTINUE WHEN NOT ({at_place(condition)});
+                PERFORM 1 WHERE {at_place(condition)};
+                CONTINUE WHEN NOT FOUND;
             END IF;"""
     for case, condition in NEW_HIT_CONDITIONS
 )

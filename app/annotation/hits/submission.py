@@ -47,7 +47,6 @@ from app.database.session import (
     execute_statement,
     fetch_first_row_or_none,
     fetch_first_value_or_none,
-    fetch_rows,
     leads_to_citus,
 )
 from app.designs.criteria import Submission
@@ -71,24 +70,21 @@ HAS_LOST_PLACE_IN_QUOTA = """
     AND NOT EXISTS (SELECT FROM visits v WHERE v.campaign_id = :campaign AND v.annotator_id = a.id
                     AND v.step = 'questions' AND v.outcome = 'passed')"""
 
-# Whether the lease is still open, and if not, whether its items are still there for this annotator.
-SELECT_LATENESS = text(f"""
-    SELECT EXISTS (SELECT FROM hits WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL
-                   AND expires_at > clock_timestamp()) AS is_in_time,
-           EXISTS (SELECT FROM campaigns WHERE id = :campaign AND status IN ('running', 'paused'))
-           AND {HAS_ROOM_IN_EVERY_ITEM} AND {ANNOTATOR_MAY_HOLD_HIT} AND NOT EXISTS (
-               SELECT FROM annotators a WHERE a.campaign_id = :campaign AND a.id = CAST(:annotator AS bigint)
-               AND (a.barred = 'erased' OR {HAS_LOST_PLACE_IN_QUOTA})) AS fits
+SELECT_IF_LEASE_IS_OPEN = text("""
+    SELECT 1 FROM hits
+    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND expires_at > clock_timestamp()
+""")
+
+SELECT_IF_LATE_ANSWER_FITS = text(f"""
+    SELECT 1 WHERE EXISTS (SELECT 1 FROM campaigns WHERE id = :campaign AND status IN ('running', 'paused'))
+    AND {HAS_ROOM_IN_EVERY_ITEM} AND {ANNOTATOR_MAY_HOLD_HIT} AND NOT EXISTS (
+        SELECT FROM annotators a WHERE a.campaign_id = :campaign AND a.id = CAST(:annotator AS bigint)
+        AND (a.barred = 'erased' OR {HAS_LOST_PLACE_IN_QUOTA}))
 """)
 
 SELECT_FIRST_RESPONSE = text(f"""
     SELECT r.seq FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = :hit AND {IS_FIRST_RESPONSE}
 """)
-
-
-class Lateness(Record):
-    is_in_time: bool
-    fits: bool
 
 
 class LateHit(Record):
@@ -288,16 +284,14 @@ async def store_late_answer_or_refuse(
     # All items, not only those with a limit: an answer in time locks them in this order, too.
     await execute_statement(connection, LOCK_HIT_POSTERIORS, {"campaign": key.campaign, "items": hit.hit_items})
     await execute_statement(connection, LOCK_ROOM, parameters)
-    (lateness,) = await fetch_rows(connection, SELECT_LATENESS, parameters, Lateness)
-    if not (lateness.is_in_time or lateness.fits):
+    is_in_time = await fetch_first_value_or_none(connection, SELECT_IF_LEASE_IS_OPEN, parameters) is not None
+    if not is_in_time and not await fetch_first_value_or_none(connection, SELECT_IF_LATE_ANSWER_FITS, parameters):
         raise lease_lost_error()
     locked = await lock_hits_of_answers_and_return_locked_answers(
         connection, cache, key.campaign, [answer], are_late=True
     )
     (outcome,) = (
-        await store_answers_returning_outcome_by_locked_hit(
-            connection, locked, [answer], are_late=not lateness.is_in_time
-        )
+        await store_answers_returning_outcome_by_locked_hit(connection, locked, [answer], are_late=not is_in_time)
     ).values()
     if isinstance(outcome, Exception):
         raise outcome

@@ -101,21 +101,23 @@ async def test_answers_and_the_next_hits_are_one_transaction_and_the_copy_follow
         assert (await verify_by_replay_or_refuse(connection, crowd.campaign)).has_no_mismatches
 
 
-async def test_the_next_hit_is_drawn_from_the_posteriors_that_the_answers_lead_to(engine):
-    """All items but those of the answered HIT are certain, so they alone lead: until the answer makes them certain."""
+async def test_the_next_hits_are_drawn_from_the_posteriors_that_the_answers_lead_to(engine):
+    """The items of the answered HIT are the least certain ones, so one of them leads: until the answer is stored."""
     crowd = await create_crowd(engine, people=1, items=10, items_per_hit=2, judgments_per_item=50)
-    (hit,) = crowd.held.values()
+    ((me, hit),) = crowd.held.items()
     await execute_sql(
-        engine,
-        f"UPDATE posteriors SET variance = variance * 0.99 WHERE subject <> ALL('{{{hit.items[0]},{hit.items[1]}}}')",
+        engine, f"UPDATE posteriors SET variance = variance * 0.99 WHERE NOT subject = ANY(ARRAY{hit.items})"
     )
     crowd.cache.indexes.clear()
+    other = await create_annotator(engine, crowd.campaign, "other")
     async with borrow_autocommit_driver(engine) as connection:
         await crowd.cache.load_current_index(connection, crowd.campaign)
-    (reply,) = await crowd.answer_and_ask()
-    assert are_leased_with_their_answers(crowd)
-    leader = await fetch_value(engine, f"SELECT leader FROM hits WHERE id = {reply.next_hit.hit.id}")
-    assert leader not in hit.items
+        asked = VisitRequest(next_hit=NextHitRequest(AssignmentQuery(other), NOW))
+        replies = await VisitServer(crowd.cache).serve(connection, crowd.campaign.id, [crowd.request_of(me), asked])
+    assert len(replies) == 2
+    leaders = await fetch_rows(engine, "SELECT leader FROM hits WHERE closed_at IS NULL")
+    assert not {leader for (leader,) in leaders} & {*hit.items}
+    assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE xmin = (SELECT xmin FROM responses)") == 3
 
 
 async def test_an_annotator_gets_no_item_again_that_they_have_just_answered(engine):

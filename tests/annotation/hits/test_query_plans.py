@@ -95,7 +95,7 @@ WANT_ALL_OPEN = {"leases.SELECT_ANY_OPEN_HIT", "iteration_schedule.SELECT_ITEMS_
 WHERE_FEW_ARE_OPEN = {
     "lease_sql.COUNT_ROOM_OF_ITEMS",
     "lease_sql.RENEW_LEASE",
-    "submission.SELECT_LATENESS",
+    "submission.SELECT_IF_LATE_ANSWER_FITS",
 }
 ALL_OPEN = "hits_open_idx"
 HELD = "hits_held_idx"
