@@ -7,6 +7,7 @@ import { choose, native } from "../hit/native.js";
 import { all } from "../hit/page.js";
 import { submit } from "../hit/sending.js";
 import { words } from "../hit/words.js";
+import { followContext } from "./pairwise/context.js";
 import { arrange } from "./pairwise/tabs.js";
 
 const DOES_MORE = "button, a, summary, audio, video";      // what Enter presses
@@ -20,6 +21,7 @@ const atOnce = (hit) => Boolean(hit.fieldset.querySelector("[data-at-once]")) &&
 
 function begin(hit) {
   arrange(hit);
+  followContext(hit);
   hit.fieldset.addEventListener("input", (event) => { if (atOnce(hit) && radios(hit).includes(event.target)) submit(hit, event); });
 }
 
@@ -68,4 +70,9 @@ function remains(_count, hit) {
   return atOnce(hit) ? words("Your choice submits at once") : words("Choose, then submit");
 }
 
-run(native({ begin, press, resize: arrange, drawn, remains }));
+function resize(hit) {
+  arrange(hit);
+  followContext(hit);
+}
+
+run(native({ begin, press, resize, drawn, remains }));

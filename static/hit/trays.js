@@ -2,9 +2,7 @@
 
 import { all } from "./page.js";
 
-const CONTEXT = ".hit > .beside-items";      // such as the prompt of all outputs
-const STICKING = `${CONTEXT}, .dock, .finish, .strip, .strip > .ends, .heads, .stays, .side-name`;
-const MOST_OF_WINDOW = 0.35;                 // a higher context scrolls away, so that outputs keep their room
+const STICKING = ".hit > .beside-items, .dock, .finish, .strip, .strip > .ends, .heads, .stays, .side-name";
 
 let observer;
 
@@ -17,17 +15,13 @@ export function begin(hit) {
 }
 
 export function fit(hit) {
-  const { style } = document.documentElement;
-  const context = hit.form.querySelector(CONTEXT);
-  context?.toggleAttribute("data-stays", context.offsetHeight <= MOST_OF_WINDOW * innerHeight);
-  const isStaying = context && getComputedStyle(context).position === "sticky";
-  style.setProperty("--context", `${isStaying ? context.offsetHeight : 0}px`);
   const covered = { top: 0, bottom: 0 };
   for (const element of all(hit.form, STICKING)) {
-    const own = getComputedStyle(element);
-    const edge = ["top", "bottom"].find((side) => own.position === "sticky" && own[side] !== "auto");
-    if (edge) covered[edge] = Math.max(covered[edge], element.offsetHeight + Math.max(0, parseFloat(own[edge])));
+    const style = getComputedStyle(element);
+    const edge = ["top", "bottom"].find((side) => style.position === "sticky" && style[side] !== "auto");
+    if (edge) covered[edge] = Math.max(covered[edge], element.offsetHeight + parseFloat(style[edge]));
   }
+  const { style } = document.documentElement;
   style.scrollPaddingTop = `${covered.top + 16}px`;
   style.scrollPaddingBottom = `${covered.bottom + 16}px`;
   style.setProperty("--tray", `${covered.bottom + 16}px`);
