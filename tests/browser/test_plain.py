@@ -54,9 +54,10 @@ async def test_no_design_shows_what_needs_scripts_and_every_page_fits_the_smalle
     assert ASKED_BY_DESIGN.keys() == DESIGNS.keys()
     for design, count in ASKED_BY_DESIGN.items():
         own = {"design_settings": {"baseline": "0"}} if design == "baseline" else {}
-        campaign = await task(design=design, items_per_hit=count, **own)
+        campaign = await task(design=design, items_per_hit=count, cannot_be_judged=True, **own)
         await page.goto(campaign.prolific())
         await wait_for_hit(page)
+        await expect(page.locator(".cannot-judge > summary")).to_be_visible()
         await expect(page.locator(SCRIPT_ONLY).filter(visible=True)).to_have_count(0)
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), design
 

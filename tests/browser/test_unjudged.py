@@ -159,7 +159,8 @@ async def test_without_scripts(task: Any, plain: Any, design: str) -> None:
 
 
 def mark_on_form(page: PlainPage, place: int) -> None:
-    (fold,) = page.all(class_="cannot-judge")
+    (fold,) = page.all("details", class_="cannot-judge")
+    assert "Cannot be judged?" in fold.text
     selects = [one for one in fold if one.tag == "select"]
     page.select(selects[place], "cannot be judged")
 

@@ -55,29 +55,21 @@ async def pages_of(client, campaign, visits, hits, words=WORDS):
 
 
 @pytest.mark.parametrize("design", WAYS)
-async def test_who_remembers_all_earlier_pages_recognises_no_check(engine, client, design):
+async def test_neither_earlier_pages_nor_anything_but_its_words_tell_a_check(engine, client, design):
     campaign = await with_mixed_in(engine, design, **ASKING_ALL)
-    observer, suspected, met, seen = Observer(), set(), 0, 0
-    async for _, form in pages_of(client, campaign, visits=3, hits=8):
-        suspects = observer.suspects(form.items)
-        seen += 1
-        if seen > 8:  # by then they know enough pages
-            suspected |= suspects
-            met += sum(words >= "verb 900" for words in form.items)
-    assert met > 2
-    assert suspected == set()
-
-
-@pytest.mark.parametrize("design", WAYS)
-async def test_without_its_words_a_page_with_checks_is_the_same_as_any_other(engine, client, design):
-    campaign = await with_mixed_in(engine, design)
+    observer, suspected = Observer(), set[str]()
+    met: list[int] = []
     alike: dict[int, set[str]] = {}
-    mixed = 0
-    async for answered, form in pages_of(client, campaign, visits=3, hits=6):
+    async for answered, form in pages_of(client, campaign, visits=3, hits=8):
+        suspects = observer.suspects(form.items)
+        met.append(sum(words >= "verb 900" for words in form.items))
+        if len(met) > 8:  # by then they know enough pages
+            suspected |= suspects
         alike.setdefault(min(answered, 2), set()).add(form.skeleton)
-        mixed += any(words >= "verb 900" for words in form.items)
-    assert mixed > 2
-    assert [len(skeletons) for skeletons in alike.values()] == [1] * len(alike)
+    assert sum(met[8:]) > 2
+    assert suspected == set()
+    assert sum(map(bool, met)) > 2
+    assert [len(skeletons) for skeletons in alike.values()] == [1] * 3
 
 
 async def test_images_of_checks_come_from_addresses_like_those_of_items(engine, client):
