@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX
+from app.annotation.hits.assignment_sql import HIT_IS_OPEN_IN_INDEX
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX
 from app.database import tables

@@ -152,7 +152,7 @@ def test_an_address_that_names_a_cluster_is_refused_while_the_tables_are_on_one_
 
 def test_statements_of_serving_are_among_those_that_are_checked():
     names = {name for name, _, _ in iterate_sql_constants()}
-    assert {"annotation.hits.assignment.SELECT_ASSIGNMENTS", "annotation.hits.undo.SELECT_LAST_ANSWER"} <= names
+    assert {"annotation.hits.assignment_sql.SELECT_ASSIGNMENTS", "annotation.hits.undo.SELECT_LAST_ANSWER"} <= names
 
 
 def test_the_most_tasks_of_a_plan_are_those_of_its_largest_step():

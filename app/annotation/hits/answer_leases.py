@@ -16,15 +16,16 @@ from typing import Any
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import (
-    SELECT_ASSIGNMENTS,
     AssignmentState,
     assignments_query_parameters,
     remembered_histories_by_assignment,
     remembered_or_loaded_campaign_of_version,
     set_or_remember_history_of_each_row,
 )
-from app.annotation.hits.campaign_index import AnnotatorHistory, CampaignIndex, PosteriorCache, needs_extended_query
+from app.annotation.hits.assignment_sql import SELECT_ASSIGNMENTS
+from app.annotation.hits.campaign_index import AnnotatorHistory, CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_hit import draw_streaming_hit_or_none
+from app.annotation.hits.index_settings import needs_extended_query
 from app.annotation.hits.lease_functions_sql import LeasedHit, ProposedLease, lease_query_parameters
 from app.annotation.hits.leases import (
     PendingRequest,

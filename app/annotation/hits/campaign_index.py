@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from cachetools import LRUCache
 from sqlalchemy import text
 
+from app.annotation.hits.index_settings import IndexSettings
 from app.annotation.hits.item_audiences import ItemAudiences
 from app.annotation.hits.item_conditions import ItemConditions, LeaversByRow
 from app.annotation.hits.open_hits import OpenHits
@@ -35,7 +36,6 @@ from app.record.outputs import load_segment_index
 from app.record.posterior_storage import deciding_score_and_variance_sql, present_posteriors_condition_sql
 from app.selection.implied_pairs import ImpliedPairFilter
 from app.selection.index import INDEX_BYTES_PER_ITEM
-from app.selection.registry import SelectingCampaign
 from app.selection.rule import Index, ItemValues
 from app.selection.segments import SegmentIndex
 
@@ -79,47 +79,6 @@ class LoadPosition(Record):
     watermark: str
     server_started: datetime
     last_seq: int
-
-
-class IndexSettings(SelectingCampaign, Record):
-    """Settings of a campaign that its index of items depends on."""
-
-    id: int
-    releases: int
-    rule_name: str
-    judgments_per_item: int
-    items_per_hit: int
-    fewest_items: int
-    always_shown: list[int]
-    segment_count: int
-    gamma: float
-    hits_per_iteration: int | None
-    leaders_as_companions: bool
-    best_items: int
-    threshold: float
-    seed: int
-
-
-class ExtendedQuerySettings(Protocol):
-    """The settings that decide how an assignment is read."""
-
-    @property
-    def cannot_be_judged(self) -> bool: ...
-    @property
-    def repeat_items(self) -> bool: ...
-    @property
-    def segment_count(self) -> int: ...
-    @property
-    def asked_criterion(self) -> int | None: ...
-
-
-def needs_extended_query(campaign: ExtendedQuerySettings) -> bool:
-    """Return whether serving needs the extended query (segments, unjudged items or several criteria).
-
-    The launch fixes this for a campaign.
-    """
-    unjudged = campaign.cannot_be_judged and campaign.repeat_items
-    return bool(campaign.segment_count or unjudged or campaign.asked_criterion != 0)
 
 
 class ChangesAndOpenHits(PosteriorChanges):

@@ -14,12 +14,8 @@ from datetime import datetime, timedelta
 import numpy as np
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import (
-    HIT_IS_OPEN,
-    HIT_IS_OPEN_IN_INDEX,
-    IS_FIRST_RESPONSE,
-    AssignmentState,
-)
+from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.assignment_sql import HIT_IS_OPEN, HIT_IS_OPEN_IN_INDEX, IS_FIRST_RESPONSE
 from app.annotation.hits.campaign_index import CampaignIndex
 from app.annotation.hits.item_audiences import ItemsOfOthers
 from app.annotation.hits.item_conditions import (

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import DATABASE_TIME, HIT_BELONGS_TO_ASSIGNMENT, IS_ONE_HIT_PLATFORM
+from app.annotation.hits.assignment_sql import DATABASE_TIME, HIT_BELONGS_TO_ASSIGNMENT, IS_ONE_HIT_PLATFORM
 from app.annotation.hits.lease_sql import HeldHit, LeaseLimits, renew_lease_and_return_its_end_or_none
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import Driver, columns_of_row_class_sql, fetch_first_row_or_none

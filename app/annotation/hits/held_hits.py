@@ -9,7 +9,8 @@ from asyncpg import UniqueViolationError
 from sqlalchemy import text
 
 from app.annotation.hits import check_placement
-from app.annotation.hits.assignment import DATABASE_TIME, AssignmentState
+from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.assignment_sql import DATABASE_TIME
 from app.annotation.hits.lease_sql import (
     CAMPAIGN_IS_RUNNING,
     items_with_judgment_limit,

@@ -9,12 +9,12 @@ from datetime import datetime
 import numpy as np
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import (
+from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.assignment_sql import (
     HIT_IS_ANSWERED,
     HIT_IS_OPEN,
     HIT_IS_OPEN_IN_INDEX,
     HIT_IS_OPEN_OR_ANSWERED,
-    AssignmentState,
 )
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.hit_proposal import (

@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy import TextClause, text
 
-from app.annotation.hits.assignment import DATABASE_TIME, AssignmentState
+from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.assignment_sql import DATABASE_TIME
 from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.lease_sql import (
     CAMPAIGN_IS_RUNNING,

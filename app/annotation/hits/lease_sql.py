@@ -28,7 +28,8 @@ from datetime import datetime
 
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import DATABASE_TIME, HIT_IS_OPEN_IN_INDEX, HIT_IS_OPEN_OR_ANSWERED, AssignmentState
+from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.assignment_sql import DATABASE_TIME, HIT_IS_OPEN_IN_INDEX, HIT_IS_OPEN_OR_ANSWERED
 from app.annotation.hits.lease_parameters import RenewalParameters
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.campaign import is_item_open_sql

@@ -18,10 +18,8 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import (
-    hit_belongs_to_assignment_sql,
-    remembered_or_loaded_campaign_of_version,
-)
+from app.annotation.hits.assignment import remembered_or_loaded_campaign_of_version
+from app.annotation.hits.assignment_sql import hit_belongs_to_assignment_sql
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.served_campaign import CAMPAIGN_VERSION, VERSIONED_CAMPAIGN_SOURCE, VersionedCampaign
 from app.annotation.hits.shown_items_sql import sql_argument_declarations

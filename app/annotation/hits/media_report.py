@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import HIT_BELONGS_TO_ASSIGNMENT
+from app.annotation.hits.assignment_sql import HIT_BELONGS_TO_ASSIGNMENT
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import Driver, execute_statement
 

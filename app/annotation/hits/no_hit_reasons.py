@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX, AssignmentState
+from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.assignment_sql import HIT_IS_OPEN_IN_INDEX
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.condition_blocks import can_any_list_or_block_fill_task
 from app.annotation.hits.draw_hit import draw_systems_then_segment_or_none

@@ -5,7 +5,8 @@ from datetime import datetime
 
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import DATABASE_TIME, AssignmentState
+from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.assignment_sql import DATABASE_TIME
 from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.hits.visit_outcome import (

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.annotation.hits.campaign_index import IndexSettings
+from app.annotation.hits.index_settings import IndexSettings
 from app.database.session import columns_of_row_class_sql
 from app.designs.criteria import LabelledCampaign, LearningCampaign
 from app.designs.criteria_settings import CriterionSettings

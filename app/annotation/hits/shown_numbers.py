@@ -2,7 +2,7 @@
 
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import HIT_BELONGS_TO_ASSIGNMENT
+from app.annotation.hits.assignment_sql import HIT_BELONGS_TO_ASSIGNMENT
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import Driver, Record, fetch_first_row_or_none
 from app.quality import checks

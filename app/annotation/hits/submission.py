@@ -19,11 +19,7 @@ from app.annotation.hits.answer_storage import (
     lease_lost_error,
     store_answers_returning_outcome_by_locked_hit,
 )
-from app.annotation.hits.assignment import (
-    HIT_BELONGS_TO_ASSIGNMENT,
-    IS_FIRST_RESPONSE,
-    IS_ONE_HIT_PLATFORM,
-)
+from app.annotation.hits.assignment_sql import HIT_BELONGS_TO_ASSIGNMENT, IS_FIRST_RESPONSE, IS_ONE_HIT_PLATFORM
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.lease_parameters import HoldParameters
 from app.annotation.hits.lease_sql import (

@@ -20,7 +20,7 @@ from app.annotation.hits.answer_parsing import (
     parse_answers_and_values_of_all_criteria,
 )
 from app.annotation.hits.answer_storage import AnswerReceipt
-from app.annotation.hits.assignment import IS_ONE_HIT_PLATFORM
+from app.annotation.hits.assignment_sql import IS_ONE_HIT_PLATFORM
 from app.annotation.hits.lease_sql import (
     LOCK_ANNOTATOR_ROW,
     LOCK_HIT,

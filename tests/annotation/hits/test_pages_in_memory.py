@@ -12,11 +12,12 @@ from pydantic import ValidationError
 
 from app.annotation.hits.answer_storage import AnswerReceipt
 from app.annotation.hits.api import ResponseRequest, TouchSchema, kind_of_telemetry_keys
-from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache, needs_extended_query
+from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.check_placement import count_check_slots, proposal_with_checks_or_none
 from app.annotation.hits.condition_blocks import count_own_tasks
 from app.annotation.hits.gold_feedback import GoldFeedback, criterion_feedback, feedback_without_order_of_one_place
 from app.annotation.hits.hit_proposal import HitProposal
+from app.annotation.hits.index_settings import needs_extended_query
 from app.annotation.hits.item_audiences import NO_ITEMS_OF_OTHERS, ItemsOfOthers
 from app.annotation.hits.item_conditions import NO_BLOCKS, PlaceInBlocks, build_item_conditions
 from app.annotation.hits.next_hit import HitOnPage, NextHit, is_last_hit_as_far_as_known

@@ -84,10 +84,10 @@ WHOLE_CAMPAIGN_AT_TIMES = {
     "leases.SELECT_OPEN_ITEMS",
 }
 STANDINGS = [
-    "assignment.SELECT_ASSIGNMENTS",
-    "assignment.SELECT_EXTENDED_ASSIGNMENTS",
-    "assignment.SELECT_CHANGES",
-    "assignment.SELECT_EXTENDED_CHANGES",
+    "assignment_sql.SELECT_ASSIGNMENTS",
+    "assignment_sql.SELECT_EXTENDED_ASSIGNMENTS",
+    "assignment_sql.SELECT_CHANGES",
+    "assignment_sql.SELECT_EXTENDED_CHANGES",
     "answer_leases.LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS",
 ]
 # What all open HITs hold is read for some draws, once a second where they are many.
