@@ -45,17 +45,11 @@ from app.annotation.platforms.approvals import list_arrival_platforms_that_take_
 from app.annotation.platforms.assignments import WorkerTokens
 from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, platforms_with_pages
 from app.annotation.platforms.visit_limit import VisitLimiter
+from app.background import readiness
 from app.background.ending import PROCESS_IS_ENDING
 from app.background.health import CheckResult
 from app.background.loop import BackgroundLoop
 from app.background.metrics import SAVE_PAUSE_SECONDS, make_metrics_saver
-from app.background.readiness import (
-    ReadinessCheck,
-    ReadinessChecks,
-    build_readiness_report_body,
-    make_database_check,
-    server_stopping_check_result,
-)
 from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
 from app.campaigns.pages import approvals as approval_pages
@@ -189,9 +183,9 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.retention = RetentionWork(state.database, dependencies.get_now, settings.retention_days)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSecondsCache()
-    state.list_platforms_to_approve, state.load_finding_about_annotators = (
-        list_arrival_platforms_that_take_approvals,
-        partial(load_finding_about_annotators_or_none, state.fits, state.reading_database),
+    state.list_platforms_to_approve = list_arrival_platforms_that_take_approvals
+    state.load_finding_about_annotators = partial(
+        load_finding_about_annotators_or_none, state.fits, state.reading_database
     )
     state.campaign_monitor = CampaignMonitor(state.database, dependencies.get_now, monitor.CAMPAIGN_SCANS)
     state.rehearsals = RehearsalCrowds(state.database, dependencies.utc_now, state.campaign_monitor.request_scan)
@@ -209,9 +203,9 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.payment_connector = ServiceConnector(settings, TokenCipher(key))
     state.payment_work = PaymentWork(state.database, state.payment_connector, dependencies.get_now)
     PROCESS_IS_ENDING.clear()  # another server may have ended in this process
-    state.readiness = ReadinessChecks()
-    state.readiness.register_check("accepting", server_stopping_check_result)
-    state.readiness.register_check("database", make_database_check(state.serving_connections))
+    state.readiness = readiness.ReadinessChecks()
+    state.readiness.register_check("accepting", readiness.server_stopping_check_result)
+    state.readiness.register_check("database", readiness.make_database_check(state.serving_connections))
     loops = start_and_register_background_loops(state, settings)
     with state.live.ending_streams_on_signals():
         yield
@@ -263,7 +257,7 @@ def start_and_register_background_loops(state: State, settings: Settings) -> lis
     return loops
 
 
-def make_readiness_check_of_work(work: BackgroundLoop | KeyedTasks[Any]) -> ReadinessCheck:
+def make_readiness_check_of_work(work: BackgroundLoop | KeyedTasks[Any]) -> readiness.ReadinessCheck:
     """Return the check of a background loop or group of tasks for `/ready`."""
 
     async def check() -> CheckResult:
@@ -423,8 +417,8 @@ async def health_endpoint() -> JSONResponse:
 
 async def readiness_endpoint(request: Request) -> JSONResponse:
     """Return 200 when this process can serve annotators now, else 503 with the reason."""
-    readiness: ReadinessChecks = request.app.state.readiness
-    results = await readiness.run_and_return_result_by_check()
-    failed = readiness.names_of_failed_required_checks(results)
+    checks: readiness.ReadinessChecks = request.app.state.readiness
+    results = await checks.run_and_return_result_by_check()
+    failed = checks.names_of_failed_required_checks(results)
     headers = {"Cache-Control": "no-store"} | ({"Retry-After": "2"} if failed else {})
-    return JSONResponse(build_readiness_report_body(results, failed), 503 if failed else 200, headers)
+    return JSONResponse(readiness.build_readiness_report_body(results, failed), 503 if failed else 200, headers)
