@@ -203,9 +203,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.payment_connector = ServiceConnector(settings, TokenCipher(key))
     state.payment_work = PaymentWork(state.database, state.payment_connector, dependencies.get_now)
     PROCESS_IS_ENDING.clear()  # another server may have ended in this process
-    state.readiness = readiness.ReadinessChecks()
-    state.readiness.register_check("accepting", readiness.server_stopping_check_result)
-    state.readiness.register_check("database", readiness.make_database_check(state.serving_connections))
+    state.readiness = readiness.checks_of_server(state.serving_connections)
     loops = start_and_register_background_loops(state, settings)
     with state.live.ending_streams_on_signals():
         yield

@@ -92,6 +92,14 @@ def make_database_check(connections: ServingConnections, *, seconds: float = CHE
     return check
 
 
+def checks_of_server(connections: ServingConnections) -> ReadinessChecks:
+    """Return the checks that every process must pass: it is not stopping, and the database answers."""
+    checks = ReadinessChecks()
+    checks.register_check("accepting", server_stopping_check_result)
+    checks.register_check("database", make_database_check(connections))
+    return checks
+
+
 async def server_stopping_check_result() -> CheckResult:
     return CheckResult(ok=False, detail="The server stops.") if PROCESS_IS_ENDING.is_set() else CheckResult(ok=True)
 
