@@ -1,6 +1,6 @@
 // What both texts answer, such as a prompt, stays above them: the stylesheet says in which windows.
 
-const MOST_OF_WINDOW = 0.35;   // a higher one scrolls away, so that the texts keep their room
+const MOST_OF_WINDOW = 0.4;    // a higher one scrolls away, so that the texts keep their room
 
 let observer;
 
