@@ -40,9 +40,7 @@ class MetricFamily:
 
 METRIC_FAMILIES = {
     "easel_answers_total": MetricFamily("counter", "Answers that were stored.", ("design",)),
-    "easel_answer_seconds": MetricFamily(
-        "histogram", "Time to store an answer, including those stored and HITs leased with it."
-    ),
+    "easel_answer_seconds": MetricFamily("histogram", "Time to store an answer, including those stored with it."),
     "easel_build_info": MetricFamily("gauge", "The running version; the value is 1.", ("version",)),
     "easel_campaigns": MetricFamily("gauge", "Campaigns by status, without rehearsals.", ("status",)),
     "easel_db_connections_in_use": MetricFamily("gauge", "Database connections in use.", ("pool",)),
@@ -52,9 +50,7 @@ METRIC_FAMILIES = {
     "easel_http_requests_total": MetricFamily("counter", "Responses that have ended.", ("route", "method", "status")),
     "easel_indexes": MetricFamily("gauge", "Campaigns whose posteriors a process keeps in memory."),
     "easel_live_viewers": MetricFamily("gauge", "Open live pages."),
-    "easel_next_hit_seconds": MetricFamily(
-        "histogram", "Time to find or lease a HIT that was not leased with answers."
-    ),
+    "easel_next_hit_seconds": MetricFamily("histogram", "Time to find or lease a HIT, including those found with it."),
     "easel_outbox_due": MetricFamily("gauge", "Messages of alerts that wait to be sent."),
     "easel_outbox_failed_total": MetricFamily("counter", "Failed attempts to send a message.", ("way",)),
     "easel_process_cpu_seconds_total": MetricFamily("counter", "Processor time of the server processes."),

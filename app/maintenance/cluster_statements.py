@@ -36,7 +36,9 @@ EXAMPLE_VALUES = {
 # `database.session.leads_to_citus` chooses others in their place, or none.
 REPLACED_ON_CITUS = {
     "alerts.silence.LIST_LAST_ANSWER_TIMES",
-    "annotation.hits.answer_storage.STORE_RESPONSES",
+    "annotation.hits.answer_leases.LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS",
+    "annotation.hits.answer_leases.STORE_ANSWERS_AND_LEASE",
+    "annotation.hits.answer_storage.STORE_ANSWERS",
     "database.server_database.RESET_RESTORED_TRANSACTION_IDS",
     "record.judgment_count.COUNT_JUDGMENTS",
     "server_calls.call_work.TAKE_DUE_CALLS",

@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import text
 
+from app.annotation.hits import assignment
 from app.annotation.hits.assignment import (
     AssignmentState,
     assignments_query_parameters,
@@ -58,7 +59,7 @@ LOCK_COLUMNS = ", ".join(
 # be the first of its transaction, which has no number then: so the watermark does not contain the answers to come.
 LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS = text(f"""
     SELECT {LOCK_COLUMNS}, assigned.* FROM {LOCK_ANSWERS_SOURCE}
-    LEFT JOIN ({SELECT_ASSIGNMENTS.text}) AS assigned ON true
+    LEFT JOIN ({assignment.SELECT_ASSIGNMENTS.text}) AS assigned ON true
 """)
 
 
@@ -153,11 +154,11 @@ class AnswerLeases:
         self.assume_posteriors(campaign_index, locked, posteriors)
         self.add_answers_to_histories(accepted_hits)
         open_hits_row = next(iter(self.states.values()))
-        for assignment_id, assignment in sorted(self.states.items()):
+        for assignment_id, state in sorted(self.states.items()):
             if assignment_id in self.answering and assignment_id not in accepted_hits:
                 continue
             request = self.requests[assignment_id]
-            lease = self.draw_lease_or_none(assignment, request, campaign_index, open_hits_row)
+            lease = self.draw_lease_or_none(state, request, campaign_index, open_hits_row)
             if lease is not None:
                 self.proposed.append((request, lease))
                 self.assumed.enter_context(reserve_items_of_lease(self.cache, locked.campaign.id, lease))
@@ -185,7 +186,7 @@ class AnswerLeases:
 
     def draw_lease_or_none(
         self,
-        assignment: AssignmentState,
+        state: AssignmentState,
         pending: PendingRequest,
         campaign_index: CampaignIndex,
         open_hits_row: AssignmentState,
@@ -193,23 +194,21 @@ class AnswerLeases:
         """Return the HIT to lease; None if the request is to be served after the commit."""
         request = pending.request
         if (
-            assignment.hit_id is not None
-            or assignment.held_back
-            or not assignment.admitted
-            or (assignment.begun_elsewhere and not assignment.one_hit)
-            or no_hit_reason_code_of_assignment_or_none(assignment)
-            or crowded_reason_code_or_none(assignment, request.query.visitor)
+            state.hit_id is not None
+            or state.held_back
+            or not state.admitted
+            or (state.begun_elsewhere and not state.one_hit)
+            or no_hit_reason_code_of_assignment_or_none(state)
+            or crowded_reason_code_or_none(state, request.query.visitor)
         ):
             return None
         try:
-            proposal = draw_streaming_hit_or_none(
-                assignment, campaign_index, self.cache, open_hits_row, pair_filter=None
-            )
+            proposal = draw_streaming_hit_or_none(state, campaign_index, self.cache, open_hits_row, pair_filter=None)
         except Exception:  # noqa: BLE001  (the answers are stored whatever it is; the draw after the commit reports it)
             return None
-        if proposal is None or (open_hits_row.held is None and should_retry_with_fresh_open_hits(assignment, proposal)):
+        if proposal is None or (open_hits_row.held is None and should_retry_with_fresh_open_hits(state, proposal)):
             return None
-        return ProposedLease(assignment, proposal, request.query.visitor, request.now)
+        return ProposedLease(state, proposal, request.query.visitor, request.now)
 
     async def store_answers_and_lease(self, connection: Driver, answers: Mapping[str, Any]) -> StoredAnswers:
         """Store the answers and lease the proposed HITs.

@@ -263,7 +263,7 @@ async def store_answers_and_lease_proposed_hits(
 
 
 def sql_parameters_of_responses(locked: LockedAnswers, accepted_answers: Sequence[AcceptedAnswer]) -> dict[str, Any]:
-    """Return the parameters of `STORE_RESPONSES` for the responses."""
+    """Return the parameters of `easel_store_answers` for the responses."""
     columns = [accepted.columns for accepted in accepted_answers]
     item_starts, item_ends, items = first_and_last_positions_and_concatenation([column.items for column in columns])
     value_starts, value_ends, values = first_and_last_positions_and_concatenation([column.values for column in columns])

@@ -172,7 +172,10 @@ class VisitServer:
         outcomes = await store_answers_and_return_outcomes(
             connection, campaign_id, [*answers.values()], cache=self.cache, next_hits=next_hits
         )
-        PROCESS_METRICS.observe("easel_answer_seconds", time.perf_counter() - started_at, times=len(answers))
+        seconds = time.perf_counter() - started_at
+        PROCESS_METRICS.observe("easel_answer_seconds", seconds, times=len(answers))
+        leased_count = sum(request.outcome is not None for request in next_hits)
+        PROCESS_METRICS.observe("easel_next_hit_seconds", seconds, times=leased_count)
         return {
             place: Unserved(requests[place], outcome.problem)
             if isinstance(outcome, Unserved)
