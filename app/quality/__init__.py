@@ -4,8 +4,7 @@ Gold and attention items (`checks`, with `expected_answers`) show who answers ca
 listed in `registry`) are pure functions of `behaviour.AnnotatorBehaviour`, one annotator's answers as arrays, which
 `inputs` reads from the record. `rule_assessments` applies them to all annotators, for pages and for
 `rule_monitor.CampaignMonitor`, which scans campaigns in the background; `run_rules` stores each finding once and
-applies its action. `decisions` puts annotators on hold, excludes them, or excludes single answers. `workload` and
-`rule_reach` say what rules can find.
+applies its action. `decisions` puts annotators on hold or excludes answers. `rule_reach` says what rules can find.
 
 Open `rule.py` first: it says what a rule is. Then read `run_rules.py`.
 """

@@ -4,7 +4,7 @@ Open `visit_requests.py` first: it serves the waiting annotators of a campaign t
 for each, which contains a HIT to answer or the reason why there is none: `draw_hit.py` and `iteration_schedule.py`
 choose the items, `lease_sql.py` and `lease_functions_sql.py` reserve them. `submission.py` stores the answers
 (`locked_answers.py` locks what they change, `answer_storage.py` writes it, `answer_leases.py` leases the next HITs in
-the same transaction), and `undo.py` replaces one.
-`AssignmentState` (`assignment.py`) is the row that all of them read, and `PosteriorCache` (`campaign_index.py`) keeps
-posteriors in the memory of this process. `pages` serves people, and `api.py` serves programs.
+the same transaction), and `undo.py` replaces one. `AssignmentState` (`assignment.py`) is the row that all of them read,
+and `PosteriorCache` (`campaign_index.py`) keeps posteriors in the memory of this process. `pages` serves people, and
+`api.py` serves programs.
 """

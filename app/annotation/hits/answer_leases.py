@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.annotation.hits import assignment
+from app.annotation.hits import assignment_sql
 from app.annotation.hits.assignment import (
     AssignmentState,
     assignments_query_parameters,
@@ -23,7 +23,6 @@ from app.annotation.hits.assignment import (
     remembered_or_loaded_campaign_of_version,
     set_or_remember_history_of_each_row,
 )
-from app.annotation.hits.assignment_sql import SELECT_ASSIGNMENTS
 from app.annotation.hits.campaign_index import AnnotatorHistory, CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_hit import draw_streaming_hit_or_none
 from app.annotation.hits.index_settings import needs_extended_query
@@ -59,7 +58,7 @@ LOCK_COLUMNS = ", ".join(
 # be the first of its transaction, which has no number then: so the watermark does not contain the answers to come.
 LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS = text(f"""
     SELECT {LOCK_COLUMNS}, assigned.* FROM {LOCK_ANSWERS_SOURCE}
-    LEFT JOIN ({assignment.SELECT_ASSIGNMENTS.text}) AS assigned ON true
+    LEFT JOIN ({assignment_sql.SELECT_ASSIGNMENTS.text}) AS assigned ON true
 """)
 
 

@@ -8,12 +8,7 @@ from inspect import get_annotations
 from operator import attrgetter
 from typing import Any
 
-from app.annotation.hits.assignment_sql import (
-    SELECT_ASSIGNMENTS,
-    SELECT_CHANGES,
-    SELECT_EXTENDED_ASSIGNMENTS,
-    SELECT_EXTENDED_CHANGES,
-)
+from app.annotation.hits import assignment_sql
 from app.annotation.hits.campaign_index import AnnotatorHistory, CampaignIndex, ChangesAndOpenHits, PosteriorCache
 from app.annotation.hits.index_settings import IndexSettings, needs_extended_query
 from app.annotation.hits.item_audiences import NO_ITEMS_OF_OTHERS
@@ -199,7 +194,7 @@ async def load_assignments_updating_posteriors(
         "hits": [],
         "answering": [],
     }
-    statement = SELECT_EXTENDED_ASSIGNMENTS if is_extended else SELECT_ASSIGNMENTS
+    statement = assignment_sql.SELECT_EXTENDED_ASSIGNMENTS if is_extended else assignment_sql.SELECT_ASSIGNMENTS
     rows = await fetch_rows(connection, statement, parameters, AssignmentState)
     if not rows:
         return {}
@@ -239,7 +234,7 @@ def assignments_query_parameters(
     *,
     refresh: bool = False,
 ) -> dict[str, Any]:
-    """Return the parameters of `SELECT_ASSIGNMENTS`, without the answers that are about to be stored."""
+    """Return the parameters of `assignment_sql.SELECT_ASSIGNMENTS`, without the answers that are about to be stored."""
     return {
         "campaign": campaign_id,
         "assignments": [query.assignment.assignment_id for query in queries],
@@ -278,7 +273,11 @@ async def load_changes_updating_posteriors(
     connection: Driver, cache: PosteriorCache, campaign_id: int
 ) -> ChangesAndOpenHits:
     """Return what open HITs hold now, and apply to the cache the posteriors that changed since its last read."""
-    statement = SELECT_EXTENDED_CHANGES if campaign_id in cache.extended_campaigns else SELECT_CHANGES
+    statement = (
+        assignment_sql.SELECT_EXTENDED_CHANGES
+        if campaign_id in cache.extended_campaigns
+        else assignment_sql.SELECT_CHANGES
+    )
     since = cache.watermark_query_parameters(campaign_id)["since"]
     (row,) = await fetch_rows(connection, statement, {"campaign": campaign_id, "since": since}, ChangesAndOpenHits)
     cache.merge_changes_of_row_unless_stale(row)

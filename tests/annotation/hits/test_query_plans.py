@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql.asyncpg import dialect
 from app.accounts import tokens
 from app.annotation.hits import (
     answer_leases,
-    assignment,
+    assignment_sql,
     campaign_index,
     iteration_schedule,
     lease_sql,
@@ -42,7 +42,7 @@ MODULES = (
     iteration_schedule,
     lease_sql,
     remarks,
-    assignment,
+    assignment_sql,
 )
 STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": statement
