@@ -710,7 +710,7 @@ async def test_our_script_is_told_how_far_the_import_of_results_is(researcher):
     assert "120 of 60,000" in (await researcher.get("/admin")).text
 
 
-@pytest.mark.parametrize(("status", "offered"), [("draft", 11), ("running", 18), ("answered", 27)])
+@pytest.mark.parametrize(("status", "offered"), [("draft", 17), ("running", 24), ("answered", 33)])
 async def test_downloads_are_offered_and_arrive(researcher, status, offered):
     address = await (create if status == "draft" else launched)(researcher, items_per_hit="2")
     if status == "answered":
@@ -724,9 +724,8 @@ async def test_downloads_are_offered_and_arrive(researcher, status, offered):
         response = await researcher.get(link)
         assert response.status_code == 200
         assert response.headers["content-disposition"].startswith('attachment; filename="verbs-more-')
-        assert response.text or link.endswith(
-            ("responses.jsonl", "unanswered.jsonl", "assignments.jsonl", "visits.jsonl")
-        )  # nobody has come yet
+        names = ("responses", "unanswered", "assignments", "visits", "annotators", "decisions")
+        assert response.text or link.endswith(tuple(f"{name}.jsonl" for name in names))  # nobody has come yet
     for missing in ("items.json", "settings.csv", "items", "items.exe"):
         assert (await researcher.get(f"{address}/export/{missing}")).status_code == 404
 
