@@ -219,8 +219,12 @@ async def store_answers_in_one_transaction(
                 else await lock_hits_of_answers_and_return_locked_answers(connection, cache, campaign_id, answers)
             )
             answers_in_time = [answer for answer in answers if answer.hit_id in locked.hits]
+            # A late answer needs its items until it is stored: then the next HITs come after the commit.
+            usable_leases = leases if len(answers_in_time) == len(answers) else None
             outcomes = (
-                await store_answers_returning_outcome_by_locked_hit(connection, locked, answers_in_time, leases=leases)
+                await store_answers_returning_outcome_by_locked_hit(
+                    connection, locked, answers_in_time, leases=usable_leases
+                )
                 if answers_in_time
                 else {}
             )

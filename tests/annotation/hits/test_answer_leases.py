@@ -268,6 +268,21 @@ async def test_an_answer_in_the_last_moments_of_its_lease_is_stored_even_if_the_
             await submit_scores(engine, me, hit)
 
 
+async def test_no_next_hit_takes_the_items_of_a_late_answer_that_arrives_with_an_answer_in_time(engine):
+    campaign = await create_running_campaign(engine, items=15, judgments_per_item=1, items_per_hit=5)
+    cache = PosteriorCache()
+    late, timely, third, newcomer = [await create_annotator(engine, campaign, f"p{k}") for k in range(4)]
+    held = {one: await try_to_lease_hit(engine, one, cache=cache) for one in (late, timely, third)}
+    crowd = Crowd(engine, campaign, held, cache)
+    await execute_sql(engine, f"UPDATE hits SET expires_at = now() - interval '5 s' WHERE id = {held[late].id}")
+    asking = VisitRequest(next_hit=NextHitRequest(AssignmentQuery(newcomer), NOW))
+    requests = [crowd.request_of(late), crowd.request_of(timely), asking]
+    async with borrow_autocommit_driver(engine) as connection:
+        replies = await VisitServer(cache).serve(connection, campaign.id, requests)
+    assert [reply.receipt is not None for reply in replies[:2]] == [True, True]
+    assert replies[2].next_hit.hit is None
+
+
 async def test_nobody_gets_the_items_of_an_answer_whose_lease_ends_while_it_is_stored(engine):
     campaign = await create_running_campaign(engine, items=5, judgments_per_item=1)
     slow, quick = [await create_annotator(engine, campaign, name) for name in ("slow", "quick")]
