@@ -55,7 +55,7 @@ async def test_ticked_campaigns_are_archived_and_one_press_restores_them(engine,
     draft, finished, _ = campaigns
     reply = await send(researcher, "archive", draft, finished, view="?sort=name")
     assert reply.status_code == 303
-    assert reply.headers["location"] == "/admin?sort=name&did=archive&count=2&changed=nouns,verbs"
+    assert reply.headers["location"] == (f"/admin?sort=name&did=archive&count=2&changed={draft.id},{finished.id}")
     assert await archived_slugs(engine) == ["nouns", "verbs"]
     page = (await researcher.get(reply.headers["location"])).text
     assert "2 campaigns archived: Nouns, Verbs." in page
@@ -67,9 +67,15 @@ async def test_ticked_campaigns_are_archived_and_one_press_restores_them(engine,
 
 
 async def test_an_undo_is_offered_only_while_there_is_something_to_undo(engine, researcher, campaigns):
-    page = (await researcher.get("/admin?did=archive&count=2&changed=nouns,verbs,missing")).text
+    draft, finished, _ = campaigns
+    page = (await researcher.get(f"/admin?did=archive&count=2&changed={draft.id},{finished.id},0")).text
     assert "notice undo" not in page
-    for odd in ("did=archive&count=x", "did=nonsense&count=1", "did=archive&count=1&changed=%00"):
+    changed = ("nouns", "%00", "9" * 30, "-1")
+    for odd in (
+        "did=archive&count=x",
+        "did=nonsense&count=1",
+        *(f"did=archive&count=1&changed={one}" for one in changed),
+    ):
         assert (await researcher.get(f"/admin?{odd}")).status_code == 200
 
 

@@ -215,12 +215,12 @@ async def load_deletable_and_refused_campaigns(
 
 
 async def load_archived_campaigns(
-    connection: AsyncConnection, access: Access, slugs: Sequence[str]
+    connection: AsyncConnection, access: Access, campaign_ids: Sequence[int]
 ) -> Sequence[Campaign]:
     """Return those of the campaigns that are archived and visible, by name."""
     statement = (
         select(campaigns)
-        .where(campaigns.c.slug.in_(slugs), campaigns.c.archived_at.is_not(None))
+        .where(campaigns.c.id.in_(campaign_ids), campaigns.c.archived_at.is_not(None))
         .where(visible_campaigns_sql_condition(access))
         .order_by(campaigns.c.name)
     )

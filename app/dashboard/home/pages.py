@@ -137,9 +137,9 @@ async def load_chosen_notice_of_address_or_none(
         return None
     if action != "archive":
         return ChosenNotice(action, count)
-    slugs = [slug for slug in query.get("changed", "").split(",")[:MAX_CHOSEN_CAMPAIGNS] if "\0" not in slug]
+    numbers = map(parse_nonnegative_int_or_none, query.get("changed", "").split(",")[:MAX_CHOSEN_CAMPAIGNS])
     async with database.begin() as connection:
-        archived = await load_archived_campaigns(connection, access, slugs)
+        archived = await load_archived_campaigns(connection, access, [number for number in numbers if number])
     return ChosenNotice(action, len(archived), archived) if archived else None
 
 
@@ -184,8 +184,8 @@ async def submit_action_on_chosen_campaigns(
         notice = ChosenNotice.from_outcome(change.action, outcome)
         return await campaigns_page_response(request, database, access, view, now=now, chosen_notice=notice)
     fields: list[tuple[str, Any]] = [*view.query_fields(), ("did", change.action), ("count", len(outcome.changed))]
-    if change.action == "archive":
-        fields.append(("changed", ",".join(campaign.slug for campaign in outcome.changed)))
+    if change.action == "archive":  # ids, because a hundred slugs are longer than a proxy takes in a header
+        fields.append(("changed", ",".join(str(campaign.id) for campaign in outcome.changed)))
     return RedirectResponse(f"/admin?{urlencode(fields, safe=',')}", status_code=303)
 
 
