@@ -119,7 +119,7 @@ def probabilities_of_drawn_counts(wanted: int, unwanted: int, drawn: int) -> Arr
 
 
 def log_choose(number: int, chosen: Any) -> Any:
-    """Return the logarithm of the number of ways to choose so many."""
+    """Return the logarithm of the number of ways to choose `chosen` of a number of things."""
     return gammaln(number + 1) - gammaln(chosen + 1) - gammaln(number - chosen + 1)
 
 
