@@ -101,6 +101,8 @@ async def wait_until_readable(receiver: Connection) -> None:
         await is_readable.wait()
     finally:
         loop.remove_reader(receiver.fileno())
+    # uvloop makes what it watches non-blocking; but a long message comes in parts, and its reader waits for them.
+    os.set_blocking(receiver.fileno(), True)
 
 
 async def receive_progress_then_result_and_problem(

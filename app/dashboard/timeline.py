@@ -80,7 +80,8 @@ def facts_in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
 def rule_line_in_words(line: str) -> str:
     """Return a custom rule with its titles.
 
-    “gold.careful_percent: 5” becomes “Fails gold items, A careful person may fail (%): 5”. A line of a rule that this version does not have is returned as it is.
+    “gold.careful_percent: 5” becomes “Fails gold items, A careful person may fail (%): 5”. A line of a rule that this
+    version does not have is returned as it is.
     """
     name, _, value = line.partition(":")
     rule_name, _, threshold = name.strip().partition(".")
