@@ -345,7 +345,7 @@ async def test_of_many_annotators_all_are_assessed_a_last_time_when_their_campai
 async def test_a_look_that_stops_the_campaign_is_followed_by_another_one(engine):
     positions = [GoalScanState(None, has_stopped_campaign=True), GoalScanState(None)]
 
-    async def scan_once(_engine, _campaign, *, now, last_position):  # noqa: ARG001  (as the monitor calls scans)
+    async def scan_once(_engine, _campaign, *, now, last_position):
         return positions.pop(0)
 
     async def clock():
