@@ -475,6 +475,11 @@ def test_signs_are_pooled_and_a_sign_that_does_not_show_hides_no_other():
     assert evaluate(PooledSigns(), replace(fast, gold_met=failed["gold_met"]), others) is None
 
 
+def test_without_a_sign_that_can_be_judged_there_is_nothing_to_compare_with():
+    assessment = assess(PooledSigns(), annotator_behaviour([0.1, 0.9]))
+    assert (assessment.state, assessment.sentence) == ("unknown", "Nothing to compare with yet.")
+
+
 def test_pairs_in_the_reversed_order_are_a_sign_beyond_half_way_from_what_is_usual_to_chance():
     reversed_pairs = annotator_behaviour([0.9, 0.1] * 10, [0.1, 0.9] * 10, n=2)
     for usual, half_way in ((0.1, 0.3), (0.0, 0.255), (0.5, 0.99)):

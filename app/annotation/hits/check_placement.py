@@ -85,9 +85,8 @@ async def chance_that_next_hit_shows_checks(connection: Driver, assignment: Assi
     per_hit = checks.number_of_checks_per_hit(assignment)
     mean = mean_count_of_hits_with_checks(max_hits, percent, counts.checks // per_hit)
     wanted = count_of_hits_with_checks_of_annotator(mean, assignment.seed, assignment.annotator_id)
-    return (wanted - counts.answered // per_hit) / max(
-        1, max_hits - assignment.hits_answered - assignment.open_elsewhere
-    )
+    hits_left = max_hits - assignment.hits_answered - assignment.open_elsewhere
+    return (wanted - counts.answered // per_hit) / max(1, hits_left)
 
 
 async def set_items_met_as_checks_and_return_index(

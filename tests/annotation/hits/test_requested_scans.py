@@ -76,8 +76,8 @@ async def test_late_answers_are_counted_as_answers_and_repeated_ones_are_not(eng
 async def test_a_researcher_or_a_program_that_stops_a_campaign_asks_for_a_look(
     engine,
     researcher,
-    api_client,
-    scanned_ids,  # noqa: F811  (a fixture)
+    api_client,  # noqa: F811  (a fixture)
+    scanned_ids,
 ):
     campaign = await create_running_campaign(engine)
     address = f"/admin/campaigns/{campaign.slug}"
