@@ -75,8 +75,8 @@ def is_found_after_any_hit(
     rule = PooledSigns()
     measures = np.array([rule.measure_for_comparison(behaviour) for behaviour in behaviours[1:]])
     return any(
-        rule.finding_about_annotator_or_none(behaviour_after_hits(behaviours[0], hits_done), measures, false_alarm_rate)
-        is not None
+        rule.assess_annotator(behaviour_after_hits(behaviours[0], hits_done), measures, false_alarm_rate).state
+        == "flagged"
         for hits_done in range(1, hits + 1)
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from app.campaigns.form import form_field_kind, json_schema_of_settings, schema_of_setting_value
-from app.campaigns.form_input import error_message_by_form_field, is_switch_setting, parse_settings_form
+from app.campaigns.form_input import error_message_by_form_field, is_switch_setting
 from app.campaigns.form_sections import STEP_BY_SETTING, StepName, step_of_field_or_none
 from app.campaigns.form_values import form_values_of_settings
 from app.campaigns.needs import form_field_of_need_error, form_values_of_chosen_need_or_refuse
@@ -24,21 +24,13 @@ from app.selection.registry import SELECTION_RULES
 DEFAULT_RULE = CampaignSettings.model_fields["rule"].default
 
 
-def parse_settings_with_step_form(
-    settings: CampaignSettings, step: StepName, entered_values: Mapping[str, str], *, is_launched: bool = False
-) -> CampaignSettings:
-    """Return the settings, changed by the form of one step.
-
-    Raises Pydantic's ValidationError, which `error_message_by_field_of_step` turns into messages, and `Invalid`
-    (`need_unknown`).
-    """
-    return parse_settings_form(form_values_with_entered_step(settings, step, entered_values, is_launched=is_launched))
-
-
 def form_values_with_entered_step(
     settings: CampaignSettings, step: StepName, entered_values: Mapping[str, str], *, is_launched: bool = False
 ) -> dict[str, str]:
-    """Return values of the whole form: those of the step as entered, all others as stored."""
+    """Return values of the whole form: those of the step as entered, all others as stored.
+
+    Raises `Invalid` (`need_unknown`).
+    """
     own_values = {name: value for name, value in entered_values.items() if step_of_field_or_none(name) == step}
     own_values |= form_values_of_task_pay(settings, own_values, is_launched=is_launched)
     if step == STEP_BY_SETTING["goal"]:

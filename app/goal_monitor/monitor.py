@@ -9,7 +9,7 @@ A goal's probability may be checked after every answer: see `inference.ratings.g
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import text
@@ -55,9 +55,16 @@ RAISE_MISSED_GOAL_ALERT = text(f"WITH {store_new_alerts_sql(SELECT_MISSED_GOAL)}
 
 @dataclass(frozen=True)
 class GoalScanState:
-    """Evidence that a scan read, for the next scan; None without a goal."""
+    """State for the next scan.
+
+    Attributes:
+        evidence_read: Evidence that the scan read; None without a goal.
+        has_stopped_campaign: Whether the scan has paused or finished the campaign.
+
+    """
 
     evidence_read: CalibratedEvidence | None
+    has_stopped_campaign: bool = False
 
 
 async def enforce_goal_and_return_state_or_none(
@@ -77,20 +84,22 @@ async def enforce_goal_and_return_state_or_none(
             connection, campaign, await evidence.estimate_goal_in_thread(campaign)
         )
         settled_change = await release.load_items_settled_or_unsettled_since_last_scan(connection, campaign, progress)
+    has_stopped = False
     if progress is not None and progress.is_reached and campaign.goal_reached != text_that_identifies_goal(campaign):
-        await store_goal_alert_and_stop_campaign_if_chosen(engine, campaign, progress, now=now)
+        has_stopped = await store_goal_alert_and_stop_campaign_if_chosen(engine, campaign, progress, now=now)
     if len(settled_change.items):
         if not await release.try_to_store_settled_flags(engine, campaign, settled_change):
             return None
         async with engine.begin() as connection:
             is_finished = await try_to_finish_complete_campaign(connection, campaign_id, now=now)
         if is_finished:  # answers may have come meanwhile
-            return await enforce_goal_and_return_state_or_none(
+            state = await enforce_goal_and_return_state_or_none(
                 engine, campaign_id, now=now, last_position=GoalScanState(evidence)
             )
+            return state and replace(state, has_stopped_campaign=True)
     if campaign.status == "finished" and progress is not None and not progress.is_reached:
         await store_missed_goal_alert(engine, campaign, progress)
-    return GoalScanState(evidence)
+    return GoalScanState(evidence, has_stopped)
 
 
 def can_answers_change_goal_state(campaign: Campaign) -> bool:
@@ -117,22 +126,22 @@ async def load_goal_progress_or_none(
 
 async def store_goal_alert_and_stop_campaign_if_chosen(
     engine: AsyncEngine, campaign: Campaign, progress: Progress, *, now: datetime
-) -> None:
-    """Alert the campaign owner, and stop the campaign if they chose that."""
+) -> bool:
+    """Alert the campaign owner, and stop the campaign if they chose that. Return whether it was to be stopped."""
     CURRENT_ACTOR.set(SERVER_ACTOR)
     async with engine.begin() as connection:
         reached_goal = text_that_identifies_goal(campaign)
         parameters = {"campaign": campaign.id, "reached": reached_goal} | release.same_goal_query_parameters(campaign)
         if not (await connection.execute(MARK_GOAL_REACHED, parameters)).all():
-            return
+            return False
         await store_alert_unless_known(
             connection, campaign.id, "goal", reached_goal, about=lowercase_first(progress.goal_text)
         )
-        if campaign.when_reached in STOPPING_ACTIONS:
-            with suppress(Conflict):  # a person was faster
-                await lifecycle.change_campaign_status_or_refuse(
-                    connection, campaign.slug, campaign.when_reached, now=now
-                )
+        if campaign.when_reached not in STOPPING_ACTIONS:
+            return False
+        with suppress(Conflict):  # a person was faster
+            await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, campaign.when_reached, now=now)
+        return True
 
 
 async def store_missed_goal_alert(engine: AsyncEngine, campaign: Campaign, progress: Progress) -> None:

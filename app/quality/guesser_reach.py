@@ -39,17 +39,22 @@ def sentence_on_judgments_until_guessers_are_flagged_or_empty(
         return f"{beginning}, people who guess cannot be told from the others."
     limit = float(rule_choice.rule.model_dump()["share_percent"]) / 100 * usual
     half, most = (
-        judgments_until_guesser_is_flagged(campaign, limit, errors_above_zero)
+        judgments_until_guesser_is_flagged_or_none(campaign, limit, errors_above_zero)
         for errors_above_zero in (HALF_OF_GUESSERS, NINE_OF_TEN_GUESSERS)
     )
-    sentence = f"{beginning}, half of the people who guess are flagged by {half:,} judgments, 9 of 10 by {most:,}."
+    late = f"only after more than {MAX_JUDGMENTS_TRIED:,}"
+    sentence = f"{beginning}, half of the people who guess are flagged {f'by {half:,}' if half else late} judgments"
+    sentence += f", 9 of 10 {f'by {most:,}' if most else late}." if half else "."
     if workload.max_hits is None:
         return sentence
     return f"{sentence} One person gives at most {workload.max_hits * workload.judgments_per_hit:,} here."
 
 
-def judgments_until_guesser_is_flagged(campaign: Campaign, limit: float, errors_above_zero: float) -> int:
-    """Return the number of judgments from which the interval of a guesser's agreement stays below the limit.
+def judgments_until_guesser_is_flagged_or_none(
+    campaign: Campaign, limit: float, errors_above_zero: float
+) -> int | None:
+    """Return the number of judgments from which the interval of a guesser's agreement stays below the limit; None if
+    `MAX_JUDGMENTS_TRIED` are too few.
 
     Args:
         campaign: The campaign.
@@ -65,11 +70,13 @@ def judgments_until_guesser_is_flagged(campaign: Campaign, limit: float, errors_
         agreement = math.tanh(errors_above_zero / math.sqrt(degrees - 3))
         return ends_of_sequential_correlation_interval(agreement, degrees, rate)[1] < limit
 
-    return smallest_number_for_which(is_flagged, MIN_COMPARED_JUDGMENTS, MAX_JUDGMENTS_TRIED)
+    return smallest_number_for_which_or_none(is_flagged, MIN_COMPARED_JUDGMENTS, MAX_JUDGMENTS_TRIED)
 
 
-def smallest_number_for_which(is_enough: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the smallest number from `low` to `high` that is enough, as all larger ones are; `high` if none is."""
+def smallest_number_for_which_or_none(is_enough: Callable[[int], bool], low: int, high: int) -> int | None:
+    """Return the smallest number from `low` to `high` that is enough, as all larger ones are; None if none is."""
+    if not is_enough(high):
+        return None
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle + 1, high)

@@ -23,7 +23,8 @@ from app.quality.settings import active_rule_choices_by_name
 RuleState = Literal["flagged", "fine", "unknown", "off"]
 
 INBOX_ROWS_PER_PAGE = 50
-NOT_ASSESSED = RuleAssessment("unknown", "")  # answers that do not count, or that are being compared
+NOT_COMPARED_YET = RuleAssessment("unknown", "No answers that count have been compared yet.")
+NEVER_COMPARED = RuleAssessment("unknown", "Answers of excluded annotators are not compared.")
 
 COUNT_INBOX_ROWS = text("""
     SELECT count(*) FILTER (WHERE a.answered OR a.barred IS NOT NULL) AS listed,
@@ -213,7 +214,7 @@ def build_inbox_row(
         name: build_inbox_cell(
             requirement,
             findings.get((row.id, name), ""),
-            assessments.get(name, NOT_ASSESSED),
+            assessments.get(name, NEVER_COMPARED if row.barred == "excluded" else NOT_COMPARED_YET),
             never_reason=reaches[name].never_reason,
             work=work,
             other_annotators=count_others_with_enough_work(requirement, work, largest_work),

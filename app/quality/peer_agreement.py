@@ -36,7 +36,6 @@ from app.quality.sequential_limits import ends_of_sequential_correlation_interva
 from app.quality.settings import settings_of_rules
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.changes import Watermark, poll_changes
-from app.record.responses import load_judgment_column_by_name
 
 MAX_ANSWERS_COMPARED_INLINE = 2_000  # compared while the page waits
 MAX_COMPARED_JUDGMENTS = 200_000
@@ -181,10 +180,9 @@ async def compare_annotators(connection: AsyncConnection, campaign: Campaign) ->
     Annotators without judgments are left out.
     """
     first = campaign.criteria[0]
-    limit = inputs.MAX_RULE_JUDGMENTS // max(1, campaign.items_per_hit)
-    columns = await load_judgment_column_by_name(connection, campaign.id, limit=limit)
+    rule_inputs = await inputs.load_rule_inputs(connection, first)
     sampled_columns, sampled_count, item_count = sample_judgments_and_count_their_items(
-        columns, np.random.default_rng(campaign.seed)
+        rule_inputs.judgments, np.random.default_rng(campaign.seed)
     )
     estimates_by_annotator = await inputs.load_learned_annotator_descriptions_by_id(
         connection, first, np.unique(sampled_columns["annotator"]).tolist()
@@ -192,7 +190,7 @@ async def compare_annotators(connection: AsyncConnection, campaign: Campaign) ->
     comparison_by_annotator = await asyncio.to_thread(
         annotator_comparison_by_id_from_judgments, first.design, sampled_columns, estimates_by_annotator
     )
-    assessments = await load_assessments_of_annotators(connection, campaign)
+    assessments = await load_assessments_of_annotators(connection, campaign, rule_inputs)
     return CampaignComparison(comparison_by_annotator, sampled_count, item_count, assessments)
 
 

@@ -109,13 +109,6 @@ class QualityRule(InputModel, ABC):
         `assess_annotator`.
         """
 
-    def finding_about_annotator_or_none(
-        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:
-        """Return the finding about an annotator, None without one; the arguments are those of `assess_annotator`."""
-        assessment = self.assess_annotator(behaviour, other_measures, false_alarm_rate)
-        return RuleFinding(dict(assessment.measures), assessment.sentence) if assessment.state == "flagged" else None
-
     @abstractmethod
     def assess_annotator(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float

@@ -29,12 +29,14 @@ class AnnotatorAssessment(NamedTuple):
     assessment: RuleAssessment
 
 
-async def load_assessments_of_annotators(connection: AsyncConnection, campaign: Campaign) -> AssessmentsOfAnnotators:
-    """Assess all annotators with judgments that count by all active rules."""
+async def load_assessments_of_annotators(
+    connection: AsyncConnection, campaign: Campaign, first_rule_inputs: inputs.RuleInputs
+) -> AssessmentsOfAnnotators:
+    """Assess all annotators with judgments that count by all active rules, given the inputs for the first criterion."""
     rule_choices = active_rule_choices_by_name(campaign)
     parts: dict[int, dict[str, list[RuleAssessment]]] = {}
     for criterion in campaign.criteria if rule_choices else ():
-        rule_inputs = await inputs.load_rule_inputs(connection, criterion)
+        rule_inputs = await inputs.load_rule_inputs(connection, criterion) if criterion.number else first_rule_inputs
         for found in await asyncio.to_thread(assess_annotators_by_rules, criterion, rule_inputs, rule_choices):
             parts.setdefault(found.annotator_id, {}).setdefault(found.rule_name, []).append(found.assessment)
     return {

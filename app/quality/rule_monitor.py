@@ -24,7 +24,10 @@ MAX_REMEMBERED_SCANS = 100  # scan positions kept; a scan with one ends at once 
 
 
 class CampaignScan(Protocol):
-    """Scans a campaign from the last position on; returns the new position, None if another process scans."""
+    """Scans a campaign from the last position on; returns the new position, None if another process scans.
+
+    If the position has a true `has_stopped_campaign`, all scans are run once more.
+    """
 
     def __call__(
         self, engine: AsyncEngine, campaign_id: int, /, *, now: datetime, last_position: Any
@@ -51,7 +54,7 @@ class CampaignMonitor:
         self.positions: LRUCache[tuple[int, int], Any] = LRUCache(MAX_REMEMBERED_SCANS)
 
     def request_scan(self, campaign_id: int) -> None:
-        """Ask for a scan after an answer. The annotator does not wait for it."""
+        """Ask for a scan after an answer, or after the campaign was stopped. The request does not wait for it."""
         self.requested.add(campaign_id)
         if campaign_id not in self.tasks:
             self.tasks.start(campaign_id, partial(self.scan_repeatedly_while_answers_come, campaign_id))
@@ -100,6 +103,8 @@ class CampaignMonitor:
             self.requested.add(campaign_id)
             return
         self.positions[key] = position
+        if getattr(position, "has_stopped_campaign", False):
+            self.requested.add(campaign_id)
 
     async def stop_after_last_scan(self, campaign_id: int) -> None:
         """Stop, and scan the campaign a last time."""

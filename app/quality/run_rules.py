@@ -65,6 +65,7 @@ class RuleScanPosition(NamedTuple):
         settings: Settings of the rules that were applied.
         assessed_judgments: Number of judgments when all annotators were assessed the last time.
         new_findings: Number of findings that were new.
+        is_complete: Whether all annotators were assessed with all judgments up to the watermark.
 
     """
 
@@ -72,6 +73,7 @@ class RuleScanPosition(NamedTuple):
     settings: tuple[Any, ...]
     assessed_judgments: int = 0
     new_findings: int = 0
+    is_complete: bool = True
 
 
 class NewFindings(NamedTuple):
@@ -80,13 +82,14 @@ class NewFindings(NamedTuple):
     findings: Sequence[AnnotatorFinding]
     watermark: Watermark | None
     assessed_judgments: int
+    is_complete: bool
 
 
 async def scan_annotators_and_record_findings(
     engine: AsyncEngine, campaign_id: int, *, now: datetime, last_position: RuleScanPosition | None = None
 ) -> RuleScanPosition | None:
-    """Scan annotators if anyone has answered since the last scan, there was none, or the settings were others. Return
-    None if another scan is running.
+    """Scan annotators if anyone has answered since the last scan, there was none, or the settings were others; also if
+    the campaign has stopped since a scan that was not complete. Return None if another scan is running.
 
     Everyone is assessed again, also those who finished early, since what is usual changes with the others' answers. If
     there are many, the others are assessed again as judgments grow by `FULL_SCAN_GROWTH`, and when the campaign does
@@ -105,25 +108,30 @@ async def scan_annotators_and_record_findings(
     new_findings = 0
     for finding in found.findings:
         new_findings += await record_finding_and_apply_action_if_new(engine, campaign, finding, now=now)
-    return RuleScanPosition(found.watermark, settings, found.assessed_judgments, new_findings)
+    return RuleScanPosition(
+        found.watermark, settings, found.assessed_judgments, new_findings, is_complete=found.is_complete
+    )
 
 
 async def load_new_findings(connection: AsyncConnection, campaign: Campaign, last: RuleScanPosition) -> NewFindings:
     """Return the findings that are not stored yet, given the position of the last scan."""
     rule_choices = active_rule_choices_by_name(campaign)
     changes = await poll_changes(connection, campaign.id, last.watermark)
-    if not rule_choices or changes.first_new_seq is None:
-        return NewFindings([], changes.watermark, last.assessed_judgments)
+    is_up_to_date = changes.first_new_seq is None and (last.is_complete or campaign.status == "running")
+    if not rule_choices or is_up_to_date:
+        return NewFindings([], changes.watermark, last.assessed_judgments, last.is_complete)
     known = {
         (row.annotator_id, row.rule)
         for row in await connection.execute(LIST_FINDING_KEYS, {"campaign": campaign.id})
         if row.rule in rule_choices and row.action == rule_choices[row.rule].action
     }
-    newly_answering = await inputs.load_ids_of_annotators_answering_since(
-        connection, campaign.id, changes.first_new_seq
+    newly_answering = (
+        set()
+        if changes.first_new_seq is None
+        else await inputs.load_ids_of_annotators_answering_since(connection, campaign.id, changes.first_new_seq)
     )
     findings: list[AnnotatorFinding] = []
-    assessed_judgments = last.assessed_judgments
+    assessed_judgments, is_complete = last.assessed_judgments, True
     for criterion in campaign.criteria:
         rule_inputs = await inputs.load_rule_inputs(connection, criterion)
         judgments = rule_inputs.judgments["annotator"]
@@ -132,11 +140,12 @@ async def load_new_findings(connection: AsyncConnection, campaign: Campaign, las
             or campaign.status != "running"
             or len(judgments) >= FULL_SCAN_GROWTH * last.assessed_judgments
         )
+        is_complete &= is_full
         assessed_judgments = len(judgments) if is_full and not criterion.number else assessed_judgments
         findings += await asyncio.to_thread(
             find_annotators_by_rules, criterion, rule_inputs, rule_choices, known, None if is_full else newly_answering
         )
-    return NewFindings(findings, changes.watermark, assessed_judgments)
+    return NewFindings(findings, changes.watermark, assessed_judgments, is_complete)
 
 
 def find_annotators_by_rules(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from app.quality.checks import number_of_checks_per_hit
 
 CHECK_KINDS = ("gold", "attention")  # kinds of checks, and names of the rules about them
 NEGLIGIBLE = 1e-9
+CHECKS_STREAM = 1  # keeps this random number apart from others of the same seed and annotator
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,23 @@ def distribution_of_hits_with_checks(workload: AnnotatorWorkload) -> Array:
     hits, share, total = workload.max_hits or 0, workload.checks_percent / 100, sum(workload.max_checks.values())
     counts = np.arange(total + 1)
     if workload.is_visit_fixed:
-        distances: Array = np.abs(counts - min(hits * share, total))
+        distances: Array = np.abs(counts - mean_count_of_hits_with_checks(hits, workload.checks_percent, total))
         return np.clip(1.0 - distances, 0.0, None)
     at_most = np.where(counts < min(total, hits), bdtr(np.minimum(counts, hits), hits, share), 1.0)
     probabilities: Array = np.diff(at_most, prepend=0.0)
     return probabilities
+
+
+def mean_count_of_hits_with_checks(max_hits: int, checks_percent: float, total: int) -> float:
+    """Return how many of the `max_hits` of one person show checks on average; at most `total`, then they met all."""
+    return min(max_hits * checks_percent / 100, total)
+
+
+def count_of_hits_with_checks_of_annotator(mean: float, campaign_seed: int, annotator_id: int) -> int:
+    """Return how many HITs of this annotator show checks: the mean, rounded up or down by a hash of seed and annotator,
+    so that it stays the same at each of their HITs.
+    """
+    return floor(mean + np.random.default_rng((campaign_seed, annotator_id, CHECKS_STREAM)).random())
 
 
 def distribution_of_checks_met(workload: AnnotatorWorkload, kind: str) -> Array:

@@ -5,7 +5,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns import lifecycle
+from app.campaigns import form_input, lifecycle, step_input
+from app.campaigns.form_sections import StepName
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
@@ -18,6 +19,11 @@ from app.uploads import ReadOptions
 from tests.annotation.hits.campaigns import NOW
 
 VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
+
+
+def settings_after_step(before: CampaignSettings, step: StepName, entered: dict[str, str]) -> CampaignSettings:
+    """Return the settings, changed by the form of one step as a browser sends it."""
+    return form_input.parse_settings_form(step_input.form_values_with_entered_step(before, step, entered))
 
 
 async def create_draft(engine: AsyncEngine, **settings: Any) -> Campaign:

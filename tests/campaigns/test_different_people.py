@@ -2,7 +2,6 @@
 
 import pytest
 
-from app.campaigns import step_input
 from app.campaigns.settings import CampaignSettings
 from app.cli.settings_options import validated_settings_after_overrides
 from app.designs.registry import DESIGNS
@@ -16,7 +15,7 @@ from tests.annotation.hits.campaigns import (
     submit_scores,
 )
 from tests.annotation.hits.systems import outputs_table
-from tests.campaigns.drafts import VERBS, apply_action, create_draft, import_items
+from tests.campaigns.drafts import VERBS, apply_action, create_draft, import_items, settings_after_step
 from tests.quality.test_reach import page_of
 
 QUESTION = {"name": "Verbs", "question": "How frequent?"}
@@ -37,10 +36,10 @@ def test_choosing_another_design_in_the_form_follows_its_default_unless_a_resear
     usual = CampaignSettings.model_validate(QUESTION)
     chosen = CampaignSettings.model_validate(QUESTION | {"repeat_items": True})
     for before, after in ((usual, "pairwise"), (chosen, "ordinal")):
-        changed = step_input.parse_settings_with_step_form(before, "question", QUESTION | {"design": after})
+        changed = settings_after_step(before, "question", QUESTION | {"design": after})
         assert changed.repeat_items
     pairs = CampaignSettings.model_validate(QUESTION | {"design": "pairwise"})
-    changed = step_input.parse_settings_with_step_form(pairs, "question", QUESTION | {"design": "slider"})
+    changed = settings_after_step(pairs, "question", QUESTION | {"design": "slider"})
     assert not changed.repeat_items
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from app.campaigns import needs, step_input
+from app.campaigns import needs
 from app.campaigns.need_cards import NeedForm
 from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows
-from tests.campaigns.drafts import create_draft, import_items
+from tests.campaigns.drafts import create_draft, import_items, settings_after_step
 
 
 def settings(**changes):
@@ -17,7 +17,7 @@ def settings(**changes):
 
 def choose(before, need, **numbers):
     entered = {"need": need, "repeat_items": "on"} | {f"need.{need}.{name}": value for name, value in numbers.items()}
-    return step_input.parse_settings_with_step_form(before, "how-much", entered)
+    return settings_after_step(before, "how-much", entered)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_combination_of_ones_own_stays_and_its_numbers_can_be_changed():
     before = settings(goal="best", rule="threshold")
     after = choose(before, "custom", goal="best", best_items="3", threshold="60")
     assert (after.goal, after.rule, after.best_items, after.threshold) == ("best", "threshold", 3, 60)
-    assert step_input.parse_settings_with_step_form(before, "how-much", {"repeat_items": "on"}) == before
+    assert settings_after_step(before, "how-much", {"repeat_items": "on"}) == before
 
 
 def test_a_need_without_a_goal_collects_all_judgments():
@@ -133,9 +133,9 @@ CRITERIA = [{"name": name, "question": f"How {name}?"} for name in ("fluent", "a
 def test_the_deciding_criterion_and_the_goal_are_chosen_in_one_step():
     before = settings(criteria=CRITERIA)
     entered = {"need": "best", "need.best.best_items": "5", "asked_by": "fluent"}
-    after = step_input.parse_settings_with_step_form(before, "how-much", entered)
+    after = settings_after_step(before, "how-much", entered)
     assert (after.goal, after.rule, after.best_items, after.asked_by) == ("best", "best", 5, "fluent")
-    without = step_input.parse_settings_with_step_form(after, "how-much", {"need": "best", "asked_by": ""})
+    without = settings_after_step(after, "how-much", {"need": "best", "asked_by": ""})
     assert (without.goal, without.rule, without.asked_by) == ("none", "best", "")
 
 

@@ -6,13 +6,13 @@ from html import unescape
 
 import pytest
 
-from app.campaigns import form_sections, settings_edits, setup_rail, step_input
+from app.campaigns import form_sections, settings_edits, setup_rail
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.errors import Conflict
 from app.record.campaign import load_campaign_for_page_or_refuse
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows, fetch_value
-from tests.campaigns.drafts import create_draft, import_items
+from tests.campaigns.drafts import create_draft, import_items, settings_after_step
 
 SETTINGS = CampaignSettings(name="Verbs", question="How often?")
 
@@ -191,7 +191,7 @@ async def test_texts_about_checks_and_rules_follow_the_numbers_of_a_form_that_is
 def test_another_way_of_asking_brings_its_usual_law_and_a_rule_that_can_work(old, design, expected):
     before = SETTINGS.model_validate(SETTINGS.model_dump() | old)
     entered = {"name": "Verbs", "question": "Which?", "design": design, "items_per_hit": str(before.items_per_hit)}
-    after = step_input.parse_settings_with_step_form(before, "question", entered)
+    after = settings_after_step(before, "question", entered)
     assert (after.update_law, after.items_per_hit, after.rule) == expected
 
 

@@ -68,6 +68,7 @@ async def test_a_campaign_does_what_was_wished_when_its_goal_is_reached(engine, 
     ]
     assert seen is not None
     assert seen.evidence_read is not None
+    assert seen.has_stopped_campaign == (wish != "tell")
 
 
 async def test_whoever_goes_on_is_not_stopped_again_but_for_another_goal(engine):

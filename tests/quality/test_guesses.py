@@ -96,6 +96,20 @@ def test_the_page_says_after_how_many_judgments_people_who_guess_are_flagged_wit
     assert low.endswith("people who guess cannot be told from the others.")
 
 
+def test_the_page_says_more_than_ten_thousand_where_no_number_of_judgments_that_it_tries_is_enough():
+    workload = largest_workload_of_one_annotator(unsaved(), 100, {})
+    endings = [
+        sentence_on_judgments_until_guessers_are_flagged_or_empty(
+            unsaved(quality_rules=[f"agreement.share_percent: {percent}"]), workload, assessed(0.1)
+        ).partition("0.10, ")[2]
+        for percent in (50, 1)
+    ]
+    assert endings == [
+        "half of the people who guess are flagged by 7,260 judgments, 9 of 10 only after more than 10,000.",
+        "half of the people who guess are flagged only after more than 10,000 judgments.",
+    ]
+
+
 def test_nothing_is_promised_where_the_rule_is_off_or_reads_labels_without_an_order():
     for settings in ({"quality_preset": "off"}, {"design": "categories"}):
         campaign = unsaved(**settings)

@@ -28,7 +28,7 @@ from tests.annotation.hits.campaigns import (
     wait_until,
 )
 from tests.campaigns.drafts import create_draft
-from tests.quality.deciding import answer_hits
+from tests.quality.deciding import answer_hits, decide
 from tests.quality.test_reach import words
 
 STATES = "SELECT barred FROM annotators WHERE campaign_id = :id ORDER BY id"
@@ -159,6 +159,16 @@ async def test_the_inbox_has_a_column_for_each_rule_that_suits_the_campaign(engi
     async with engine.connect() as connection:
         titles = (await load_page_of_quality_inbox(connection, campaign, item_count=30, assessments={})).rule_titles
     assert {*QUALITY_RULES} - {*titles} == {"played", "contradictions", "at_random"}
+
+
+async def test_a_cell_without_an_assessment_says_why_also_if_the_work_suffices(engine):
+    campaign, _, (excluded, *_) = await answer_hits(engine, people=7, hits=8, items=60)
+    await decide(engine, campaign, "exclude", excluded)
+    async with engine.connect() as connection:
+        inbox = await load_page_of_quality_inbox(connection, campaign, item_count=60, assessments={})
+    evidence = {row.name: row.cells["ends"].evidence for row in inbox.rows}
+    assert evidence.pop("A1") == "Answers of excluded annotators are not compared."
+    assert {*evidence.values()} == {"No answers that count have been compared yet."}
 
 
 async def test_more_than_two_hundred_annotators_are_too_many_for_one_decision(engine):

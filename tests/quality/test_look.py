@@ -10,6 +10,7 @@ from app.annotation.hits import submission
 from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
+from app.goal_monitor.monitor import GoalScanState
 from app.quality import inputs, run_rules
 from app.quality.rule import RuleAssessment
 from app.quality.rule_assessments import iterate_assessments_by_rule
@@ -23,6 +24,7 @@ from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     create_running_campaign,
+    execute_sql,
     fetch_rows,
     fetch_value,
     find_or_lease_next_hit,
@@ -321,3 +323,35 @@ async def test_of_many_annotators_the_early_ones_are_looked_at_again_as_judgment
     position = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=position)
     assert position
     assert position.assessed_judgments == full + 6 * 5  # 12 % more: everyone
+
+
+async def test_of_many_annotators_all_are_assessed_a_last_time_when_their_campaign_stops(engine, rng, monkeypatch):
+    monkeypatch.setattr(run_rules, "MAX_ANNOTATORS_ALWAYS_ASSESSED", 2)
+    campaign = await create_running_campaign(engine, items=40, judgments_per_item=15)
+    _, time = await answered(engine, campaign, {f"careful {k}": (careful, 25) for k in range(6)}, rng, rounds=8)
+    position = await scan_annotators_and_record_findings(engine, campaign.id, now=time)
+    _, time = await answered(engine, campaign, {"one more": (careful, 25)}, rng, rounds=2)
+    position = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=position)
+    assert position
+    assert (position.assessed_judgments, position.is_complete) == (240, False)
+    await execute_sql(engine, "UPDATE campaigns SET status = 'finished'")
+    position = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=position)
+    assert position
+    assert (position.assessed_judgments, position.is_complete) == (250, True)
+    monkeypatch.setattr(inputs, "load_rule_inputs", None)  # nothing more to read
+    assert await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=position)
+
+
+async def test_a_look_that_stops_the_campaign_is_followed_by_another_one(engine):
+    positions = [GoalScanState(None, has_stopped_campaign=True), GoalScanState(None)]
+
+    async def scan_once(_engine, _campaign, *, now, last_position):
+        return positions.pop(0)
+
+    async def clock():
+        return NOW
+
+    looks = CampaignMonitor(engine, clock, (scan_once,), pause=0.001)
+    looks.request_scan(7)
+    await looks.tasks.wait()
+    assert not positions

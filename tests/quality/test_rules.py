@@ -46,8 +46,9 @@ def assess(rule, one, others=()):
 
 
 def evaluate(rule, one, others=()):
-    measures = np.array([rule.measure_for_comparison(other) for other in others])
-    return rule.finding_about_annotator_or_none(one, measures, ALARM)
+    """Return the assessment of an annotator whom the rule flags, else None."""
+    assessment = assess(rule, one, others)
+    return assessment if assessment.state == "flagged" else None
 
 
 def first_found(rule, one, others):
@@ -55,7 +56,7 @@ def first_found(rule, one, others):
     measures = np.array([rule.measure_for_comparison(other) for other in others])
     looks = range(1, len(one.share) // 5 + 1)
     return next(
-        (hits for hits in looks if rule.finding_about_annotator_or_none(until(one, hits), measures, ALARM)), None
+        (hits for hits in looks if rule.assess_annotator(until(one, hits), measures, ALARM).state == "flagged"), None
     )
 
 
@@ -138,8 +139,8 @@ def test_each_rule_finds_the_worst_annotator_with_just_as_much_work_as_it_says(s
             requirement = rule().least_work_requirement("order" if name == "contradictions" else "points", ALARM)
             others = np.array(usual.get(name, [0.0] * requirement.other_annotators))
             enough, little = (worst_annotator(name, requirement.count - short) for short in (0, 1))
-            assert rule().finding_about_annotator_or_none(enough, others, ALARM) is not None
-            assert rule().finding_about_annotator_or_none(little, others, ALARM) is None
+            assert rule().assess_annotator(enough, others, ALARM).state == "flagged"
+            assert rule().assess_annotator(little, others, ALARM).state != "flagged"
 
 
 def test_a_threshold_below_half_way_to_always_asks_for_no_less_work():
@@ -474,19 +475,24 @@ def test_signs_are_pooled_and_a_sign_that_does_not_show_hides_no_other():
     assert evaluate(PooledSigns(), replace(fast, gold_met=failed["gold_met"]), others) is None
 
 
+def test_without_a_sign_that_can_be_judged_there_is_nothing_to_compare_with():
+    assessment = assess(PooledSigns(), annotator_behaviour([0.1, 0.9]))
+    assert (assessment.state, assessment.sentence) == ("unknown", "Nothing to compare with yet.")
+
+
 def test_pairs_in_the_reversed_order_are_a_sign_beyond_half_way_from_what_is_usual_to_chance():
     reversed_pairs = annotator_behaviour([0.9, 0.1] * 10, [0.1, 0.9] * 10, n=2)
     for usual, half_way in ((0.1, 0.3), (0.0, 0.255), (0.5, 0.99)):
         measures = np.array([(nan, nan, usual, nan)] * 2)
-        found = PooledSigns().finding_about_annotator_or_none(reversed_pairs, measures, 0.5)
+        assessment = PooledSigns().assess_annotator(reversed_pairs, measures, 0.5)
         factor = math.exp(log_bayes_factor(10, 10, half_way))
         expected = math.log((1 + factor) / 2)
-        assert (found.measures["evidence"] if found else expected) == pytest.approx(expected), usual
-        assert (found is None) == (expected < math.log(2)), usual
+        assert assessment.measures.get("evidence", expected) == pytest.approx(expected), usual
+        assert (assessment.state == "flagged") == (expected >= math.log(2)), usual
     measures = np.array([(nan, nan, 0.1, nan)] * 2)
-    found = PooledSigns().finding_about_annotator_or_none(reversed_pairs, measures, ALARM)
-    assert found is not None
-    assert found.sentence == ("10 of 10 pairs of clearly different items in the reversed order (usual is 10 %).")
+    assessment = PooledSigns().assess_annotator(reversed_pairs, measures, ALARM)
+    assert assessment.state == "flagged"
+    assert assessment.sentence == "10 of 10 pairs of clearly different items in the reversed order (usual is 10 %)."
 
 
 def test_repeated_values_may_be_a_third_of_the_way_from_what_is_usual_to_all():

@@ -19,6 +19,7 @@ from app.quality.check_positions import (
     shown_numbers_of_items_and_checks,
 )
 from app.quality.checks import CheckItem
+from app.quality.workload import count_of_hits_with_checks_of_annotator, mean_count_of_hits_with_checks
 
 COUNT_CHECKS_AND_ANSWERED_ONES = text("""
     SELECT (SELECT count(*) FROM check_items WHERE campaign_id = :campaign) AS checks,
@@ -72,18 +73,20 @@ async def chance_that_next_hit_shows_checks(connection: Driver, assignment: Assi
 
     If the HITs of one person are limited, the chosen share of them shows checks, up to all checks, and every place in
     the visit is as likely: the probability is the number of HITs with checks that are still wanted, divided by the HITs
-    that are left.
+    that are left. The number for the whole visit is decided once, since rounding it at each HIT would show more checks.
     """
-    share, max_hits = (assignment.checks_percent or 0.0) / 100, assignment.hits_per_annotator
-    if not share or max_hits is None:
-        return share
+    percent, max_hits = assignment.checks_percent or 0.0, assignment.hits_per_annotator
+    if not percent or max_hits is None:
+        return percent / 100
     if not assignment.repeat_items:
         max_hits = min(max_hits, ceil(item_count / assignment.items_per_hit))
     parameters = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
     [counts] = await fetch_rows(connection, COUNT_CHECKS_AND_ANSWERED_ONES, parameters, CheckCounts)
     per_hit = checks.number_of_checks_per_hit(assignment)
-    wanted = min(share * max_hits, counts.checks // per_hit) - counts.answered // per_hit
-    return wanted / max(1, max_hits - assignment.hits_answered - assignment.open_elsewhere)
+    mean = mean_count_of_hits_with_checks(max_hits, percent, counts.checks // per_hit)
+    wanted = count_of_hits_with_checks_of_annotator(mean, assignment.seed, assignment.annotator_id)
+    hits_left = max_hits - assignment.hits_answered - assignment.open_elsewhere
+    return (wanted - counts.answered // per_hit) / max(1, hits_left)
 
 
 async def set_items_met_as_checks_and_return_index(

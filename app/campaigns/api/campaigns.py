@@ -341,6 +341,8 @@ async def transition_campaign(
         row = await empty_campaigns.revert_unanswered_to_draft_or_refuse(connection, slug)
     else:
         row = await lifecycle.change_campaign_status_or_refuse(connection, slug, requested.action, now=now)
+        if row.status != "running":  # its annotators are assessed a last time
+            request.app.state.campaign_monitor.request_scan(row.id)
     campaign = await load_campaign_schema(request, connection, slug)
     notes = await launch.load_launch_notes(connection, row) if requested.action == "launch" else []
     return CampaignWithNotes(**dict(campaign), notes=notes)

@@ -288,12 +288,14 @@ async def submit_campaign_transition(request: Request, database: Database, slug:
     action = request.url.path.rpartition("/")[2]
     try:
         async with database.begin() as connection:
-            await lifecycle.change_campaign_status_or_refuse(connection, slug, action, now=now)
+            campaign = await lifecycle.change_campaign_status_or_refuse(connection, slug, action, now=now)
     except Refusal as refusal:
         # The refused transaction is rolled back, so that no half launch remains.
         async with database.begin() as connection:
             return render_confirmation_page(
                 request, await load_campaign_for_page_or_refuse(connection, slug), action, refusal=refusal
             )
+    if campaign.status != "running":  # its annotators are assessed a last time
+        request.app.state.campaign_monitor.request_scan(campaign.id)
     notice, subpage = NOTICE_AND_PAGE_AFTER_ACTION[action]
     return redirect_to(campaign_page_url(slug, subpage, notice=notice))

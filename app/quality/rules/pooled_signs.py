@@ -82,7 +82,9 @@ class PooledSigns(QualityRule):
     )  # fmt: skip
 
     def measure_for_comparison(self, behaviour: AnnotatorBehaviour) -> tuple[float, ...]:
-        """Return the share of repeated values, the share of reversed pairs and the median seconds."""
+        """Return the `MEASURES`: the shares of repeated values in a task and overall and of reversed pairs, and the
+        median seconds.
+        """
         seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
         counts = (
             count_repeated_and_comparable_values(behaviour, within_hits=True),
@@ -122,13 +124,13 @@ class PooledSigns(QualityRule):
             excluded = {sign.name for sign in signs if sign.is_excluded}
             state: AssessmentState = "fine" if {"repeated", "reversed"} <= excluded else "unknown"
             seen = "; ".join(sign.sentence for sign in signs if sign.cases)
-            return RuleAssessment(state, f"{seen or 'nothing to compare with yet'}.")
+            return RuleAssessment(state, f"{seen or 'Nothing to compare with yet'}.")
         shown = sorted((sign for sign in signs if sign.log_factor > 0), key=lambda sign: -sign.log_factor)
         measures = {sign.name: float(sign.events) for sign in shown} | {"evidence": log_evidence}
         return RuleAssessment("flagged", f"{'; '.join(sign.sentence for sign in shown)}.", measures)
 
     def signs_with_enough_cases(self, behaviour: AnnotatorBehaviour, other_measures: Array) -> list[Sign]:
-        """Return all signs that can be judged. `other_measures` is (O, 3)."""
+        """Return all signs that can be judged. `other_measures` is (O, 4), in the order of `MEASURES`."""
         usual = [median_or_nan_if_too_few(other_measures[:, place]) for place in range(len(MEASURES))]
         signs = [
             sign_from_results_of_checks("gold", behaviour.gold_met, CAREFUL_GOLD_FAILURES),

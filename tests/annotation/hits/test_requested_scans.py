@@ -13,6 +13,7 @@ from tests.annotation.hits.campaigns import (
     submit_scores,
     try_to_lease_hit,
 )
+from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 
 
 @pytest.fixture
@@ -70,3 +71,20 @@ async def test_late_answers_are_counted_as_answers_and_repeated_ones_are_not(eng
     assert count() == before + 1
     assert (await submit_scores(engine, me, hit)).repeated
     assert count() == before + 1
+
+
+async def test_a_researcher_or_a_program_that_stops_a_campaign_asks_for_a_look(
+    engine,
+    researcher,
+    api_client,  # noqa: F811  (a fixture)
+    scanned_ids,
+):
+    campaign = await create_running_campaign(engine)
+    address = f"/admin/campaigns/{campaign.slug}"
+    assert (await researcher.post(f"{address}/pause")).status_code == 303
+    assert scanned_ids == [campaign.id]
+    assert (await researcher.post(f"{address}/resume")).status_code == 303
+    assert scanned_ids == [campaign.id]
+    path = f"{API}/campaigns/{campaign.slug}/transitions"
+    assert (await api_client.post(path, json={"action": "finish"})).status_code == 200
+    assert scanned_ids == [campaign.id] * 2
