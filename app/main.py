@@ -362,8 +362,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.unsafe_paths = tuple(platform.entry_path("") for platform in platforms_with_pages())
     app.add_route(serving.ANNOTATOR_PATH, serving.post_annotator_form, methods=["POST"], include_in_schema=False)
     setattr(app.state, PLAIN_ROUTES_STATE_KEY, {serving.post_annotator_form: serving.ANNOTATOR_PATH})
-    # Globals, because pages of rooms that may not import `campaigns` show a draft's checklist, and all annotators' pages
-    # show the time and the pay.
+    # Globals: pages of rooms that may not import `campaigns` show a draft's checklist, and annotators' pages the pay.
     templating.english_environment.globals["draft_steps"] = numbered_steps_of_draft
     templating.english_environment.globals["work_of_one_person"] = work_of_one_person
     app.mount("/static", StaticFiles(directory=templating.STATIC_FOLDER), name="static")

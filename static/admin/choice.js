@@ -4,10 +4,10 @@
 export function manageChoice(form) {
   const count = form.querySelector("[data-count]");
   const boxes = () => [...form.elements].filter((box) => box.matches("input[type=checkbox][name]"));
-  const boxesBeside = (all) => boxes().filter((box) => all.closest("table").contains(box));
+  const boxesInTableOf = (all) => boxes().filter((box) => all.closest("table").contains(box));
   const update = () => {
     for (const all of [...form.elements].filter((box) => box.matches("[data-all]"))) {
-      const own = boxesBeside(all);
+      const own = boxesInTableOf(all);
       const ticked = own.filter((box) => box.checked).length;
       all.hidden = !own.length;
       all.checked = ticked > 0 && ticked === own.length;
@@ -20,7 +20,7 @@ export function manageChoice(form) {
   };
   document.addEventListener("change", ({ target }) => {
     if (target.form !== form) return;
-    if (target.matches("[data-all]")) for (const box of boxesBeside(target)) box.checked = target.checked;
+    if (target.matches("[data-all]")) for (const box of boxesInTableOf(target)) box.checked = target.checked;
     update();
   });
   window.addEventListener("pageshow", update); // the browser may restore ticks

@@ -89,14 +89,18 @@ async def test_an_outdated_text_has_one_warning_and_not_each_contradiction(engin
     await change(engine, campaign, pay_per_hit=0.25, identifiers_days=60)
     async with engine.connect() as connection:
         warnings = await load_consent_warnings(connection, await load(engine, campaign))
-    assert warnings == ["The pay and how long data are kept changed since the consent text was written from the settings."]
+    assert warnings == [
+        "The pay and how long data are kept changed since the consent text was written from the settings."
+    ]
 
 
 async def test_one_press_on_the_step_saves_and_writes_the_text_again(engine, researcher, campaign):
     await change(engine, campaign, pay_per_hit=0.25)
     address = f"/admin/campaigns/{campaign.slug}/settings/visit"
     page = (await researcher.get(address)).text
-    assert "The pay changed since the consent text was written from the settings. Save and write it again" in words(page)
+    assert "The pay changed since the consent text was written from the settings. Save and write it again" in words(
+        page
+    )
     consent = (await load(engine, campaign)).consent
     form = {"person_reward": "4.50", "person_tasks": "12", "recruiting_minutes": "10", "people_from": "prolific"}
     reply = await researcher.post(address, data=form | {"consent": consent, "go": "write-consent"})
