@@ -1,6 +1,7 @@
 """One pay: an amount per task, from which annotators' words and the pay per hour follow."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,7 @@ async def test_annotators_read_totals_if_the_tasks_are_fixed_and_else_plain_part
     assert f'<p class="effort">{effort}</p>' in (await client.get(f"/link/{campaign.link_key}")).text
 
 
-TEN_MINUTES = {"pay_per_hit": 0.15, "hits_per_annotator": 10, "minutes_per_hit": 1}
+TEN_MINUTES: dict[str, Any] = {"pay_per_hit": 0.15, "hits_per_annotator": 10, "minutes_per_hit": 1}
 PARTS = 'about 1 min a task · <span dir="auto">$0.15 per task</span>'
 
 
@@ -107,7 +108,7 @@ async def test_people_who_may_run_out_of_items_are_promised_no_totals_unless_the
     campaign = await create_running_campaign(engine, items=12, repeat_items=False, **TEN_MINUTES)
     assert f'<p class="effort">{PARTS}</p>' in (await client.get(f"/link/{campaign.link_key}")).text
     assert text_of_agreed_pay(campaign) == "$0.15 a task"
-    on_prolific = {"people_from": "prolific", "repeat_items": False, **TEN_MINUTES}
+    on_prolific: dict[str, Any] = {"people_from": "prolific", "repeat_items": False, **TEN_MINUTES}
     paid_at_once = await create_running_campaign(engine, name="Nouns", items=12, **on_prolific)
     assert text_of_agreed_pay(paid_at_once) == "$1.50 for 10 tasks"
 
