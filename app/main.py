@@ -71,6 +71,7 @@ from app.database.session import (
     ServingConnections,
     create_engine,
 )
+from app.designs.person_work import work_of_one_person
 from app.experiments import pages as experiments
 from app.exports import api as exports_api
 from app.exports import pages as exports
@@ -361,8 +362,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.unsafe_paths = tuple(platform.entry_path("") for platform in platforms_with_pages())
     app.add_route(serving.ANNOTATOR_PATH, serving.post_annotator_form, methods=["POST"], include_in_schema=False)
     setattr(app.state, PLAIN_ROUTES_STATE_KEY, {serving.post_annotator_form: serving.ANNOTATOR_PATH})
-    # A global, because rooms that may not import `campaigns` render the checklist of a draft, too.
+    # Globals: pages of rooms that may not import `campaigns` show a draft's checklist, and annotators' pages the pay.
     templating.english_environment.globals["draft_steps"] = numbered_steps_of_draft
+    templating.english_environment.globals["work_of_one_person"] = work_of_one_person
     app.mount("/static", StaticFiles(directory=templating.STATIC_FOLDER), name="static")
     for router in ROUTERS:
         app.include_router(router)

@@ -10,7 +10,9 @@ from math import isfinite
 
 from app.annotation.platforms.registry import people_from_paid_per_person
 from app.campaigns.settings import CampaignSettings
+from app.designs.person_work import reward_of_tasks
 from app.errors import Invalid
+from app.http.languages.catalogue import ENGLISH, format_money
 
 PERSON_REWARD_FIELD, PERSON_TASKS_FIELD = "person_reward", "person_tasks"
 PERSON_FIELDS = (PERSON_REWARD_FIELD, PERSON_TASKS_FIELD)
@@ -30,11 +32,16 @@ def pays_per_person(people_from: str) -> bool:
 
 def person_pay_form_values(settings: CampaignSettings) -> dict[str, str]:
     """Return the values of the form's own fields about one person: the reward and the tasks."""
-    pay, tasks = settings.pay_per_hit, settings.hits_per_annotator
+    reward = reward_of_one_person_or_none(settings)
     return {
-        PERSON_REWARD_FIELD: reward_text(pay * tasks) if pay and tasks else "",
-        PERSON_TASKS_FIELD: str(tasks or ""),
+        PERSON_REWARD_FIELD: reward_text(reward) if reward else "",
+        PERSON_TASKS_FIELD: str(settings.hits_per_annotator or ""),
     }
+
+
+def reward_of_one_person_or_none(settings: CampaignSettings) -> float | None:
+    pay, tasks = settings.pay_per_hit, settings.hits_per_annotator
+    return reward_of_tasks(pay, tasks) if pay and tasks else None
 
 
 def form_values_of_task_pay(
@@ -94,13 +101,27 @@ def quotients_for_tasks(settings: CampaignSettings, tasks_text: str, values: Map
 
 
 def refuse_reward_without_tasks(settings: CampaignSettings, entered: Mapping[str, str]) -> None:
-    """Raise `Invalid` (`tasks_missing`) if a reward was entered, but not the tasks that it pays for."""
-    if PERSON_REWARD_FIELD not in names_of_changed_fields(settings, entered):
-        return
-    if entered[PERSON_REWARD_FIELD].strip() and not entered.get(PERSON_TASKS_FIELD, "").strip():
-        raise Invalid(
-            "Enter how many tasks one person does for this reward.", code="tasks_missing", setting=PERSON_TASKS_FIELD
-        )
+    """Raise `Invalid` (`tasks_missing`) if there is a reward of one person, but not the tasks that it pays for.
+
+    This is about changes of the two; in another step, about emptying the tasks.
+    """
+    changed = names_of_changed_fields(settings, entered)
+    if TASKS_SETTING in changed and not entered[TASKS_SETTING].strip():
+        reward = reward_of_one_person_or_none(settings)
+        if reward and pays_per_person(settings.people_from):
+            amount = format_money(reward, settings.currency, ENGLISH, exact=True)
+            raise tasks_missing_error(f"the reward of {amount}", TASKS_SETTING)
+    is_shown = pays_per_person(entered.get("people_from", settings.people_from))
+    is_changed = PERSON_REWARD_FIELD in changed or (is_shown and PERSON_TASKS_FIELD in changed)
+    has_reward, has_tasks = (bool(entered.get(name, "").strip()) for name in PERSON_FIELDS)
+    if is_changed and has_reward and not has_tasks:
+        raise tasks_missing_error("this reward", PERSON_TASKS_FIELD)
+
+
+def tasks_missing_error(reward_words: str, field_name: str) -> Invalid:
+    return Invalid(
+        f"Enter how many tasks one person does for {reward_words}.", code="tasks_missing", setting=field_name
+    )
 
 
 def field_of_person_or_same(field_name: str, form_values: Mapping[str, str]) -> str:

@@ -8,12 +8,14 @@ from datetime import timedelta
 
 import numpy as np
 
+from app.annotation.platforms.registry import PLATFORM_BY_PEOPLE_FROM
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.totals import count_tasks_left
 from app.dashboard.goal_texts import goal_heading, is_goal_about_criterion_on_page, mostly_repeats_warning_or_empty
 from app.dashboard.precision import median_interval_half_width
 from app.dashboard.snapshot import CampaignSnapshot
 from app.designs.campaign import Campaign
+from app.designs.person_work import work_of_one_person
 from app.designs.unit import UNKNOWN_SPREAD
 from app.errors import pluralize
 from app.goals.progress import Progress, format_goal_progress
@@ -276,11 +278,12 @@ def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
 
 
 def text_of_agreed_pay(campaign: Campaign) -> str:
-    """Return the pay of all tasks of one person if their number is fixed, else the pay of a task."""
-    pay, tasks = campaign.pay_per_hit or 0.0, campaign.hits_per_annotator
-    if not tasks:
-        return f"{format_money(pay, campaign.currency, ENGLISH, exact=True)} a task"
-    return f"{format_money(pay * tasks, campaign.currency, ENGLISH, exact=True)} for {pluralize(int(tasks), 'task')}"
+    """Return the pay of all tasks of one person if their number is known, else the pay of a task."""
+    work = work_of_one_person(campaign, PLATFORM_BY_PEOPLE_FROM[campaign.people_from])
+    if not work.tasks:
+        return f"{format_money(work.pay_of_task or 0.0, campaign.currency, ENGLISH, exact=True)} a task"
+    pay = format_money(work.pay_in_all or 0.0, campaign.currency, ENGLISH, exact=True)
+    return f"{pay} for {pluralize(work.tasks, 'task')}"
 
 
 def pay_with_currency_text(amount: float, campaign: Campaign) -> str:

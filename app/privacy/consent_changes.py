@@ -42,11 +42,16 @@ async def load_consent_warnings(
     from that, so only what it lacks is named, too.
     """
     outdated = await load_outdated_consent_sentence_or_empty(connection, campaign, max_days)
-    if not outdated:
+    return [*filter(None, [outdated]), *other_consent_warnings(campaign, outdated, max_days)]
+
+
+def other_consent_warnings(campaign: Campaign, outdated_sentence: str, max_days: int | None) -> list[str]:
+    """Return what the consent text lacks or says differently, beside the sentence on what changed, if there is one."""
+    if not outdated_sentence:
         return consent_warnings(campaign, max_days)
     new_text = draft_consent_text(StudyFacts.from_campaign(campaign), max_days)
     as_if_new = Campaign.from_columns(campaign.column_values_of_campaign() | {"consent": new_text})
-    return [outdated, *consent_warnings(as_if_new, max_days)]
+    return consent_warnings(as_if_new, max_days)
 
 
 async def load_outdated_consent_sentence_or_empty(
@@ -79,4 +84,4 @@ def outdated_consent_sentence_or_empty(
         if getattr(former_facts, one.name) != getattr(facts, one.name)
     ]
     titles = join_with_and([*dict.fromkeys(changed)])
-    return f"{titles[0].upper()}{titles[1:]} changed since this text was written from the settings."
+    return f"{titles[0].upper()}{titles[1:]} changed since the consent text was written from the settings."

@@ -11,7 +11,7 @@ from babel.numbers import get_currency_symbol
 from app.annotation.platforms.registry import PLATFORM_BY_PEOPLE_FROM
 from app.designs.campaign import Campaign
 from app.designs.number_parsing import parse_strict_decimal
-from app.designs.person_work import reward_of_tasks, task_time_text, whole_minutes_or_none
+from app.designs.person_work import PersonWork, work_of_one_person
 from app.errors import join_with_and, pluralize
 from app.http.languages.catalogue import ENGLISH, format_money
 
@@ -26,6 +26,18 @@ STORED_PHRASE = (
     "your answers; when and how you gave them; your comments and your answers to questions about you; and your id on "
     "the platform you came from, or the name of your link"
 )
+
+
+@dataclass(frozen=True)
+class EnteredWork:
+    """Limit, time and pay of tasks in a form that is being filled in."""
+
+    hits_per_annotator: int | None
+    segment_count: int
+    repeat_items: bool
+    minutes_per_hit: float | None
+    recruiting_minutes: int | None
+    pay_per_hit: float | None
 
 
 @dataclass(frozen=True)
@@ -46,14 +58,14 @@ class StudyFacts:
 
     @classmethod
     def from_campaign(cls, campaign: Campaign) -> Self:
-        fixed_tasks = fixed_task_count_or_none(campaign.people_from, campaign.hits_per_annotator)
+        work = work_of_one_person(campaign, PLATFORM_BY_PEOPLE_FROM[campaign.people_from])
         return cls(
             campaign.study_controller,
             campaign.study_contact,
             campaign.study_purpose,
             campaign.ethics_approval,
-            time_text_or_empty(campaign.minutes_per_hit, fixed_tasks, campaign.recruiting_minutes),
-            campaign.pay or pay_text_or_empty(campaign.pay_per_hit, campaign.currency, fixed_tasks),
+            time_text_or_empty(work),
+            campaign.pay or pay_text_or_empty(work, campaign.currency),
             campaign.withdrawal == "self",
             campaign.identifiers_days,
             campaign.free_text_days,
@@ -62,21 +74,34 @@ class StudyFacts:
         )
 
     @classmethod
-    def from_study_form(cls, form: Mapping[str, str]) -> Self:
-        """Return the facts of a form that is being filled in. What is no number counts as empty."""
+    def from_study_form(cls, form: Mapping[str, str], segment_count: int = 0) -> Self:
+        """Return the facts of a form that is being filled in. What is no number counts as empty.
+
+        `segment_count` is the number of segments of a campaign about systems.
+        """
         value = {name: text.strip() for name, text in form.items()}.get
         tasks, minutes, study_minutes, pay = (
             amount_of_text_or_none(value(name, ""))
             for name in ("hits_per_annotator", "minutes_per_hit", "recruiting_minutes", "pay_per_hit")
         )
-        fixed_tasks = fixed_task_count_or_none(value("people_from", Campaign.people_from), tasks)
+        entered_work = EnteredWork(
+            int(tasks) if tasks else None,
+            segment_count,
+            "repeat_items" in form,
+            minutes,
+            int(study_minutes) if study_minutes else None,
+            pay,
+        )
+        people_from = value("people_from", Campaign.people_from)
+        platform = PLATFORM_BY_PEOPLE_FROM.get(people_from, PLATFORM_BY_PEOPLE_FROM[Campaign.people_from])
+        work = work_of_one_person(entered_work, platform)
         return cls(
             value("study_controller", ""),
             value("study_contact", ""),
             value("study_purpose", ""),
             value("ethics_approval", ""),
-            time_text_or_empty(minutes, fixed_tasks, int(study_minutes) if study_minutes else None),
-            value("pay") or pay_text_or_empty(pay, value("currency", ""), fixed_tasks),
+            time_text_or_empty(work),
+            value("pay") or pay_text_or_empty(work, value("currency", "")),
             value("withdrawal") == "self",
             *(
                 days_of_text_or_none(value(f"{period}_days", ""))
@@ -98,26 +123,20 @@ def amount_of_text_or_none(text: str) -> float | None:
     return number if 0 < number < inf else None
 
 
-def fixed_task_count_or_none(people_from: str, tasks: float | None) -> float | None:
-    """Return how many tasks one person does; None if that is open, or if each task is a visit of its own."""
-    platform = PLATFORM_BY_PEOPLE_FROM.get(people_from)
-    return None if platform and platform.one_hit_per_assignment else tasks
-
-
-def time_text_or_empty(minutes_per_task: float | None, tasks: float | None, study_minutes: int | None) -> str:
+def time_text_or_empty(work: PersonWork) -> str:
     """Return the time of one person, such as "10 minutes", else of a task, such as "40 seconds a task"."""
-    whole_minutes = whole_minutes_or_none(minutes_per_task, tasks, study_minutes) if tasks else None
-    if whole_minutes:
-        return pluralize(whole_minutes, "minute")
-    return f"{task_time_text(minutes_per_task)} a task" if minutes_per_task else ""
+    if work.minutes_in_all:
+        return pluralize(work.minutes_in_all, "minute")
+    if work.seconds_of_short_task:
+        return f"{work.seconds_of_short_task} seconds a task"
+    minutes = round(work.minutes_of_task or 0.0, 1)
+    return f"{minutes:g} minute{'' if minutes == 1 else 's'} a task" if minutes else ""
 
 
-def pay_text_or_empty(pay_per_task: float | None, currency: str, tasks: float | None) -> str:
+def pay_text_or_empty(work: PersonWork, currency: str) -> str:
     """Return the pay of one person, such as "£1.50 in all", else of a task, such as "£0.125 a task"."""
-    if not pay_per_task:
-        return ""
-    amount, unit = (reward_of_tasks(pay_per_task, tasks), "in all") if tasks else (pay_per_task, "a task")
-    return f"{format_money(amount, currency, ENGLISH, exact=True)} {unit}"
+    amount, unit = (work.pay_in_all, "in all") if work.pay_in_all else (work.pay_of_task, "a task")
+    return f"{format_money(amount, currency, ENGLISH, exact=True)} {unit}" if amount else ""
 
 
 def draft_consent_text(facts: StudyFacts, max_days: int | None = None) -> str:
@@ -235,8 +254,8 @@ def does_line_state_pay(line: str, campaign: Campaign) -> bool:
     if campaign.pay:
         return contains_run_of_words(words_and_numbers_of_text(campaign.pay), words)
     symbol = words_and_numbers_of_text(get_currency_symbol(campaign.currency, "en"))
-    tasks = fixed_task_count_or_none(campaign.people_from, campaign.hits_per_annotator)
-    amounts = {campaign.pay_per_hit, reward_of_tasks(campaign.pay_per_hit or 0, tasks or 1)}
+    pay_text = StudyFacts.from_campaign(campaign).pay
+    amounts = {campaign.pay_per_hit, *words_and_numbers_of_text(pay_text)}
     is_amount_named = any(word in amounts for word in words if isinstance(word, float))
     return is_amount_named and (campaign.currency in words or contains_run_of_words(symbol, words))
 

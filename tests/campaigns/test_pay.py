@@ -1,10 +1,16 @@
 """One pay: an amount per task, from which annotators' words and the pay per hour follow."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from app.annotation.platforms.registry import PLATFORM_BY_PEOPLE_FROM
 from app.campaigns.lifecycle import campaign_of_unsaved_settings
 from app.campaigns.pay import HourlyPay
 from app.campaigns.settings import CampaignSettings
+from app.dashboard.cards import text_of_agreed_pay
+from app.designs.person_work import work_of_one_person
 from app.http.languages.catalogue import format_money
 from tests.annotation.hits.campaigns import create_running_campaign
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
@@ -92,11 +98,38 @@ async def test_annotators_read_totals_if_the_tasks_are_fixed_and_else_plain_part
     assert f'<p class="effort">{effort}</p>' in (await client.get(f"/link/{campaign.link_key}")).text
 
 
+TEN_MINUTES: dict[str, Any] = {"pay_per_hit": 0.15, "hits_per_annotator": 10, "minutes_per_hit": 1}
+PARTS = 'about 1 min a task · <span dir="auto">$0.15 per task</span>'
+
+
+async def test_people_who_may_run_out_of_items_are_promised_no_totals_unless_the_platform_pays_them_anyway(
+    engine, client
+):
+    campaign = await create_running_campaign(engine, items=12, repeat_items=False, **TEN_MINUTES)
+    assert f'<p class="effort">{PARTS}</p>' in (await client.get(f"/link/{campaign.link_key}")).text
+    assert text_of_agreed_pay(campaign) == "$0.15 a task"
+    on_prolific: dict[str, Any] = {"people_from": "prolific", "repeat_items": False, **TEN_MINUTES}
+    paid_at_once = await create_running_campaign(engine, name="Nouns", items=12, **on_prolific)
+    assert text_of_agreed_pay(paid_at_once) == "$1.50 for 10 tasks"
+
+
+async def test_one_task_is_always_reached_and_systems_are_judged_once_a_segment(engine):
+    one = await create_draft(engine, **TEN_MINUTES | {"hits_per_annotator": 1, "repeat_items": False})
+    assert work_of_one_person(one, PLATFORM_BY_PEOPLE_FROM["link"]).tasks == 1
+    systems = SimpleNamespace(**TEN_MINUTES, repeat_items=False, segment_count=4, recruiting_minutes=None)
+    work = work_of_one_person(systems, PLATFORM_BY_PEOPLE_FROM["link"])
+    assert (work.tasks, work.minutes_in_all, work.pay_in_all) == (4, 4, 0.6)
+    assert work_of_one_person(systems, PLATFORM_BY_PEOPLE_FROM["mturk"]).tasks is None
+
+
 def test_an_exact_amount_has_as_many_decimals_as_it_has():
     amounts = [0.125, 1.5, 1.5 / 11, 12 * 0.125, 11 * round(1.55 / 11, 8)]
     assert [format_money(amount, "USD", "en", exact=True) for amount in amounts] == [
-        *("$0.125", "$1.50", "$0.1364", "$1.50", "$1.55")
+        *("$0.125", "$1.50", "$0.14", "$1.50", "$1.55")
     ]
+    thirds = [count * 0.33333333 for count in (1, 2, 3)]
+    assert [format_money(amount, "USD", "en", exact=True) for amount in thirds] == ["$0.33", "$0.67", "$1.00"]
+    assert format_money(0.01 / 3, "USD", "en", exact=True) == "$0.0033"
     assert format_money(0.125, "EUR", "de", exact=True) == "0,125\xa0€"
     assert format_money(50, "JPY", "en", exact=True) == "¥50"
 

@@ -86,6 +86,33 @@ async def test_a_reward_without_tasks_is_refused_at_the_tasks_and_kept(engine, r
     assert field_value(reply.text, "person_reward") == "1.50"
 
 
+@pytest.mark.parametrize("is_launched", [False, True])
+async def test_the_tasks_of_a_reward_cannot_be_emptied(engine, researcher, is_launched):
+    campaign = await create_draft(engine)
+    await import_items(engine, campaign, SIXTY_ITEMS)
+    await save(researcher, campaign, people_from="prolific", **PERSON)
+    if is_launched:
+        await apply_action(engine, campaign, "launch")
+    reply = await save(researcher, campaign, people_from="prolific", **PERSON | {"person_tasks": ""})
+    assert reply.status_code == 422
+    assert 'id="person_tasks-error">Enter how many tasks one person does for this reward.' in reply.text
+    reply = await save(researcher, campaign, "how-much", hits_per_annotator="", judgments_per_item="3")
+    assert reply.status_code == 422
+    assert 'id="hits_per_annotator-error">Enter how many tasks one person does for the reward of $1.50.' in reply.text
+    assert (await settings_of(engine, campaign)).hits_per_annotator == 12
+
+
+async def test_the_tasks_can_be_emptied_with_the_reward_and_where_each_task_is_paid(engine, researcher):
+    campaign = await create_draft(engine)
+    await save(researcher, campaign, people_from="prolific", **PERSON)
+    await save(researcher, campaign, people_from="prolific", **PERSON | {"person_reward": "", "person_tasks": ""})
+    stored = await settings_of(engine, campaign)
+    assert (stored.pay_per_hit, stored.hits_per_annotator) == (None, None)
+    other = await create_draft(engine, name="Nouns", hits_per_annotator=12, pay_per_hit=0.125)
+    assert (await save(researcher, other, "how-much", hits_per_annotator="", judgments_per_item="3")).status_code == 303
+    assert (await settings_of(engine, other)).pay_per_hit == 0.125
+
+
 @pytest.mark.parametrize(
     ("values", "field"),
     [

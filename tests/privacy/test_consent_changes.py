@@ -1,11 +1,16 @@
 """A consent text that was written from the settings is out of date when one of them changes; no other text ever is."""
 
+import asyncio
+
 import pytest
+from sqlalchemy import event
 
 from app.campaigns import settings_edits
+from app.campaigns.consent_writing import load_consent_context, write_consent_again
 from app.privacy.consent_changes import load_consent_warnings, load_outdated_consent_sentence_or_empty
 from app.privacy.consent_text import StudyFacts, draft_consent_text
 from app.record.campaign import load_campaign_by_slug_or_refuse
+from tests.annotation.hits.campaigns import requests_are_waiting_sql, wait_until
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 from tests.quality.test_reach import words
 
@@ -59,9 +64,9 @@ async def test_a_text_is_up_to_date_until_a_setting_that_it_used_changes(engine,
     await change(engine, campaign, instructions="Read it.", judgments_per_item=5)
     assert await outdated(engine, campaign) == ""
     await change(engine, campaign, pay_per_hit=0.25)
-    assert await outdated(engine, campaign) == "The pay changed since this text was written from the settings."
+    assert await outdated(engine, campaign) == "The pay changed since the consent text was written from the settings."
     await change(engine, campaign, recruiting_minutes=20, identifiers_days=60)
-    said = "The time, the pay and how long data are kept changed since this text was written from the settings."
+    said = "The time, the pay and how long data are kept changed since the consent text was written from the settings."
     assert await outdated(engine, campaign) == said
 
 
@@ -84,14 +89,18 @@ async def test_an_outdated_text_has_one_warning_and_not_each_contradiction(engin
     await change(engine, campaign, pay_per_hit=0.25, identifiers_days=60)
     async with engine.connect() as connection:
         warnings = await load_consent_warnings(connection, await load(engine, campaign))
-    assert warnings == ["The pay and how long data are kept changed since this text was written from the settings."]
+    assert warnings == [
+        "The pay and how long data are kept changed since the consent text was written from the settings."
+    ]
 
 
 async def test_one_press_on_the_step_saves_and_writes_the_text_again(engine, researcher, campaign):
     await change(engine, campaign, pay_per_hit=0.25)
     address = f"/admin/campaigns/{campaign.slug}/settings/visit"
     page = (await researcher.get(address)).text
-    assert "The pay changed since this text was written from the settings. Save and write it again" in words(page)
+    assert "The pay changed since the consent text was written from the settings. Save and write it again" in words(
+        page
+    )
     consent = (await load(engine, campaign)).consent
     form = {"person_reward": "4.50", "person_tasks": "12", "recruiting_minutes": "10", "people_from": "prolific"}
     reply = await researcher.post(address, data=form | {"consent": consent, "go": "write-consent"})
@@ -125,6 +134,35 @@ async def test_a_launched_campaign_can_write_it_again_too(engine, researcher, ca
     assert "Save and write it again" in words((await researcher.get(address)).text)
 
 
+async def test_a_text_that_a_colleague_edits_meanwhile_is_kept(engine, campaign):
+    await change(engine, campaign, pay_per_hit=0.25)
+
+    async def press() -> None:
+        async with engine.begin() as connection:
+            await write_consent_again(connection, campaign.slug, None)
+
+    async with engine.begin() as colleague:
+        await settings_edits.store_changed_settings_or_refuse(
+            colleague, campaign.slug, lambda before: before.model_copy(update={"consent": "Agree?"})
+        )
+        pressed = asyncio.create_task(press())
+        await wait_until(engine, requests_are_waiting_sql(1))
+    await pressed
+    assert (await load(engine, campaign)).consent == "Agree?"
+
+
+async def test_a_page_reads_the_log_of_settings_once(engine, campaign):
+    await change(engine, campaign, pay_per_hit=0.25)
+    statements = []
+    listener = lambda *said: statements.append(said[2])  # noqa: E731
+    event.listen(engine.sync_engine, "before_cursor_execute", listener)
+    async with engine.connect() as connection:
+        context = await load_consent_context(connection, await load(engine, campaign), None)
+    event.remove(engine.sync_engine, "before_cursor_execute", listener)
+    assert sum("audit_log" in statement for statement in statements) == 1
+    assert context["consent_notes"] == []
+
+
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
@@ -132,6 +170,8 @@ async def test_a_launched_campaign_can_write_it_again_too(engine, researcher, ca
         ({"minutes_per_hit": 1.5}, "about 1.5 minutes a task."),
         ({"minutes_per_hit": 1}, "about 1 minute a task."),
         ({"minutes_per_hit": 1.5, "hits_per_annotator": 4}, "about 6 minutes."),
+        ({"minutes_per_hit": 1.5, "hits_per_annotator": 4, "repeat_items": False}, "about 1.5 minutes a task."),
+        ({"pay_per_hit": 0.15, "hits_per_annotator": 10, "repeat_items": False}, "**Pay:** $0.15 a task."),
         ({"minutes_per_hit": 1.5, "hits_per_annotator": 4, "people_from": "mturk"}, "about 1.5 minutes a task."),
         ({"pay_per_hit": 0.125}, "**Pay:** $0.125 a task."),
         ({"pay_per_hit": 1.5 / 11, "hits_per_annotator": 11}, "**Pay:** $1.50 in all."),

@@ -90,7 +90,7 @@ async def test_how_much_and_quality_name_such_rules_and_one_press_sets_what_fits
         assert "for annotators cannot flag anyone with 3 tasks per person" not in page
         assert "“Fails gold items” flags no one" in page
         assert "Turn off" not in page
-        assert "This is too little for any rule" not in page
+        assert "No other rule can flag anyone either" not in page
     assert "Signs of carelessness: After" in await page_of(researcher, campaign, "launch/confirm")
 
 

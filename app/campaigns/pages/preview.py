@@ -132,7 +132,7 @@ async def consent_markdown_drafted_from_form(
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     stored = lifecycle.unchecked_settings_with_deliverable_emails(campaign)
     values = step_input.form_values_with_entered_step(stored, STEP_BY_SETTING["consent"], form_values)
-    return draft_consent_text(StudyFacts.from_study_form(values), settings.retention_days)
+    return draft_consent_text(StudyFacts.from_study_form(values, campaign.segment_count), settings.retention_days)
 
 
 @preview_router.put(PREVIEW_CAMPAIGN_PATH + "/try/hit", status_code=204)

@@ -208,8 +208,7 @@ async def store_step_or_return_entered_with_reason(
     def change(before: CampaignSettings) -> CampaignSettings:
         nonlocal chosen_need
         chosen_need = None if is_launched else values.get(NEED_FIELD, name_of_need_of_settings(before))
-        if step == STEP_BY_SETTING["people_from"]:
-            refuse_reward_without_tasks(before, entered)
+        refuse_reward_without_tasks(before, entered)
         merged.update(step_input.form_values_with_entered_step(before, step, entered, is_launched=is_launched))
         return form_input.parse_settings_form(merged)
 

@@ -32,6 +32,7 @@ LANGUAGES = {
     "zh": "中文",
     "ar": "العربية",
 }
+MONEY_TOLERANCE = 1e-6  # an amount in money that is a multiple of a rounded pay of a task differs by less
 MAX_MONEY_DECIMALS = 4  # of the pay of a task that follows from the reward of a person
 BROWSER_LANGUAGE = "browser"  # setting of a campaign: the language that each annotator's browser asks for
 MAX_ACCEPT_LANGUAGE_CHARACTERS = 500  # the rest of Accept-Language is ignored
@@ -122,10 +123,13 @@ def format_localized_number(number: float, language: str) -> str:
 def format_money(amount: float, currency: str, language: str, *, exact: bool = False) -> str:
     """Return an amount of money as a language writes it, such as `4,20 €`.
 
-    An exact amount has up to four decimals if it is not whole in the currency's smallest unit, such as `0,125 €`.
+    An exact amount has up to four decimals if it is not whole in the currency's smallest unit, such as `0,125 €`. One
+    that has more decimals, such as a third of a reward, is rounded to that unit unless it would be nothing.
     """
-    rounded = round(amount, MAX_MONEY_DECIMALS) if exact else amount
-    is_whole = not exact or rounded == round(rounded, get_currency_precision(currency))
+    rounded, whole = round(amount, MAX_MONEY_DECIMALS), round(amount, get_currency_precision(currency))
+    has_more_decimals = abs(rounded - amount) > MONEY_TOLERANCE
+    is_whole = not exact or rounded == whole or (has_more_decimals and whole != 0)
+    rounded = amount if not exact else whole if is_whole else rounded
     return format_currency(rounded, currency, locale=language, numbering_system="latn", decimal_quantization=is_whole)
 
 
