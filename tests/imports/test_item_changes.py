@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from app.database.session import borrow_driver_in_transaction
 from app.errors import Conflict
 from app.goal_monitor import release
 from app.imports import item_changes, text_corrections
@@ -130,6 +131,20 @@ async def test_of_many_leases_at_once_none_that_comes_later_has_the_item(engine)
     newest = await fetch_value(engine, "SELECT coalesce(max(id), 0) FROM hits WHERE 3 = ANY(items)")
     await asyncio.gather(*leases)
     assert newest == await fetch_value(engine, "SELECT coalesce(max(id), 0) FROM hits WHERE 3 = ANY(items)")
+
+
+async def test_an_item_is_retired_once_every_lease_that_came_first_is_committed(engine):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=8, judgments_per_item=50)
+    annotator = await create_annotator(engine, campaign)
+    async with borrow_driver_in_transaction(engine) as holding:  # the lease has counted the room, and waits to insert
+        await holding.execute("LOCK TABLE hits IN SHARE MODE")
+        leasing = asyncio.create_task(try_to_lease_hit(engine, annotator))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        retiring = asyncio.create_task(change(engine, campaign, "retire", "v1"))
+        await wait_until(engine, requests_are_waiting_sql(2))
+        assert not retiring.done()
+    assert 1 in (await leasing).items
+    assert await retiring == 1
 
 
 async def test_a_corrected_text_is_shown_to_new_hits_and_open_ones_keep_the_former(engine, researcher):
