@@ -152,17 +152,20 @@ async def test_two_answers_of_one_visit_both_count_for_its_next_hit(engine):
     campaign = await create_running_campaign(engine, items=60, repeat_items=False)
     cache = PosteriorCache()
     first, second = [await create_annotator(engine, campaign, assignment=name) for name in ("first", "second")]
-    await try_to_lease_hit(engine, first, cache=cache)
-    taken_over = await try_to_lease_hit(engine, second, cache=cache)
-    other = await try_to_lease_hit(engine, first, cache=cache)
-    crowd = Crowd(engine, campaign, {second: taken_over}, cache)
-    own = crowd.request_of(second)
+    stranger = await create_annotator(engine, campaign, "stranger")
+    own, other = [await try_to_lease_hit(engine, one, cache=cache) for one in (second, stranger)]
+    await execute_sql(
+        engine,
+        f"UPDATE hits SET (annotator_id, assignment_id) = (SELECT annotator_id, id FROM assignments WHERE id = "
+        f"{first.assignment_id}) WHERE id = {other.id}",
+    )
+    crowd = Crowd(engine, campaign, {second: own, first: other}, cache)
     of_first = VisitRequest(SubmittedAnswer(second, other.id, Answer(dict.fromkeys(other.items, 50.0)), NOW))
     async with borrow_autocommit_driver(engine) as connection:
-        reply, other_reply = await VisitServer(cache).serve(connection, campaign.id, [own, of_first])
-    assert reply.receipt.repeated is other_reply.receipt.repeated is False
-    assert reply.next_hit.assignment.hits_answered == 2
-    assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE xmin = (SELECT min(xmin::text)::xid FROM hits WHERE closed_at IS NULL)")
+        replies = await VisitServer(cache).serve(connection, campaign.id, [of_first, crowd.request_of(second)])
+    assert [reply.receipt.repeated for reply in replies] == [False, False]
+    assert replies[1].next_hit.assignment.hits_answered == 2
+    assert not {*own.items, *other.items} & {*replies[1].next_hit.hit.items}
 
 
 async def test_a_draw_that_fails_is_logged_and_the_answers_are_stored(engine, caplog):
