@@ -117,15 +117,23 @@ class ProcessMetrics:
         histogram.total_seconds += seconds * times
 
     @contextmanager
-    def counting_and_timing(self, gauge: str, histogram: str) -> Iterator[None]:
-        """Count this block in a gauge while it runs, and add its duration to a histogram."""
+    def timing(self, histogram: str) -> Iterator[None]:
+        """Add the duration of this block to a histogram."""
         started_at = time.perf_counter()
-        self.count(gauge)
         try:
             yield
         finally:
-            self.count(gauge, amount=-1)
             self.observe(histogram, time.perf_counter() - started_at)
+
+    @contextmanager
+    def counting_and_timing(self, gauge: str, histogram: str) -> Iterator[None]:
+        """Count this block in a gauge while it runs, and add its duration to a histogram."""
+        self.count(gauge)
+        try:
+            with self.timing(histogram):
+                yield
+        finally:
+            self.count(gauge, amount=-1)
 
     def save(self, gauges: Mapping[Series, float]) -> None:
         """Write the numbers of this process to its file, together with gauges that are read only now."""

@@ -3,6 +3,9 @@
 Each scan decides again. So the campaign asks again about an item that is no longer settled, because answers came,
 answers were excluded, or the goal was changed. A new revision begins without settled items; the next scan finds those
 that its answers settle.
+
+A release locks the room of the campaign (`lease_sql`): a lease that came first is committed before the items are
+released, and a later one does not get them.
 """
 
 import json
@@ -12,12 +15,14 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.annotation.hits.lease_sql import LOCK_ROOM
 from app.database.bulk import fetch_array_by_column_on_driver
 from app.database.session import driver_of
 from app.designs.campaign import Campaign, pack_section_settings_into_columns
 from app.goals.progress import Progress
 from app.goals.settings import GoalSettings
 from app.inference.ground.arrays import Integers, Mask
+from app.record.law_storage import LOCK_LAW_STATE
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION, present_posteriors_condition_sql
 from app.record.retired import IS_RETIRED_SQL, is_retired_sql
 
@@ -92,10 +97,12 @@ async def try_to_store_settled_flags(engine: AsyncEngine, campaign: Campaign, se
         batch = slice(start, start + ITEMS_PER_RELEASE_BATCH)
         item_parameters = {"campaign": campaign.id, "items": settled_change.items[batch].tolist()}
         async with engine.begin() as connection:
-            await connection.execute(LOCK_POSTERIORS_OF_ITEMS, item_parameters)
+            for statement in (LOCK_LAW_STATE, LOCK_POSTERIORS_OF_ITEMS):
+                await connection.execute(statement, item_parameters)
             await connection.execute(
                 STORE_SETTLED_FLAGS, item_parameters | {"settled": settled_change.settled[batch].tolist()}
             )
+            await connection.execute(LOCK_ROOM, item_parameters)
             result = await connection.execute(
                 COUNT_RELEASE, release_parameters | {"releases": campaign.releases + count}
             )

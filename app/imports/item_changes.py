@@ -1,8 +1,8 @@
 """Changes of single items: retire and restore them, and delete them from a draft.
 
 A retired item keeps its answers and its posterior, and no new HIT asks about it. Leases read `posteriors.settled`. This
-module sets it under the locks of the posteriors, so a lease at the same time either came first or is refused.
-`items.retired_at` tells goals and new revisions to keep it.
+module sets it and then locks the room of the campaign (`lease_sql`): a lease that came first is committed before the
+item is retired, and a later one is refused. `items.retired_at` tells goals and new revisions to keep it.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.hits.lease_sql import LOCK_ROOM
 from app.campaigns.item_list import load_item_rows_of_ids
 from app.campaigns.lifecycle import COUNT_RELEASE, lock_and_load_draft_or_refuse
 from app.database.audit_log import log_change
@@ -140,11 +141,13 @@ async def retire_or_restore_items_counting_changed(
     if retired_at and set(parameters["numbers"]) & set(campaign.always_shown):
         message = "An item that every task shows, or every annotator judges, cannot be retired. Nothing was changed."
         raise Conflict(message, code="item_always_shown")
-    await connection.execute(LOCK_POSTERIORS_OF_ITEMS, parameters)
+    for statement in (law_storage.LOCK_LAW_STATE, LOCK_POSTERIORS_OF_ITEMS):
+        await connection.execute(statement, parameters)
     changed_numbers = list(await connection.scalars(SET_RETIRED_AT, parameters))
     if changed_numbers:
         await connection.execute(SET_SETTLED, parameters | {"numbers": changed_numbers})
-        await connection.execute(COUNT_RELEASE, parameters)
+        for statement in (LOCK_ROOM, COUNT_RELEASE):
+            await connection.execute(statement, parameters)
         action = "items.retired" if retired_at else "items.restored"
         await log_change(connection, action, campaign, new_values=item_facts_for_audit_log(item_ids))
     return len(changed_numbers)

@@ -13,6 +13,7 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.summaries import load_campaign_with_progress_or_refuse
 from app.database.bulk import open_snapshot
+from app.database.session import borrow_driver_in_transaction
 from app.goal_monitor import release
 from app.goal_monitor.monitor import (
     enforce_goal_and_return_state_or_none,
@@ -31,9 +32,11 @@ from tests.annotation.hits.campaigns import (
     fetch_rows,
     fetch_value,
     find_or_lease_next_hit,
+    requests_are_waiting_sql,
     store_settings,
     submit_scores,
     try_to_lease_hit,
+    wait_until,
 )
 from tests.campaigns.drafts import replay_is_clean
 from tests.unsaved import unsaved
@@ -172,6 +175,20 @@ async def test_of_several_looks_at_once_one_releases(engine):
     await asyncio.gather(*(enforce_goal_and_return_state_or_none(engine, campaign.id, now=NOW) for _ in range(3)))
     assert await fetch_value(engine, "SELECT releases FROM campaigns") == 1
     assert await settled_items(engine, campaign) == {*range(10)} - UNSURE
+
+
+async def test_an_item_is_released_once_every_lease_that_came_first_is_committed(engine):
+    campaign = await create_running_campaign(engine, items=10, **RELEASES)
+    annotator = await create_annotator(engine, campaign)
+    change = release.SettledChange(np.arange(10), np.ones(10, bool))
+    async with borrow_driver_in_transaction(engine) as holding:  # the lease has counted the room, and waits to insert
+        await holding.execute("LOCK TABLE hits IN SHARE MODE")
+        leasing = asyncio.create_task(try_to_lease_hit(engine, annotator))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        releasing = asyncio.create_task(release.try_to_store_settled_flags(engine, campaign, change))
+        await wait_until(engine, requests_are_waiting_sql(2))
+    assert await leasing
+    assert await releasing
 
 
 async def test_a_look_of_before_another_release_changes_nothing(engine):

@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from app.database.session import borrow_driver_in_transaction
 from app.errors import Conflict
 from app.goal_monitor import release
 from app.imports import item_changes, text_corrections
@@ -14,6 +15,7 @@ from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     execute_sql,
+    expire_leases,
     fetch_rows,
     fetch_value,
     requests_are_waiting_sql,
@@ -130,6 +132,39 @@ async def test_of_many_leases_at_once_none_that_comes_later_has_the_item(engine)
     newest = await fetch_value(engine, "SELECT coalesce(max(id), 0) FROM hits WHERE 3 = ANY(items)")
     await asyncio.gather(*leases)
     assert newest == await fetch_value(engine, "SELECT coalesce(max(id), 0) FROM hits WHERE 3 = ANY(items)")
+
+
+async def test_an_item_is_retired_once_every_lease_that_came_first_is_committed(engine):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=8, judgments_per_item=50)
+    annotator = await create_annotator(engine, campaign)
+    async with borrow_driver_in_transaction(engine) as holding:  # the lease has counted the room, and waits to insert
+        await holding.execute("LOCK TABLE hits IN SHARE MODE")
+        leasing = asyncio.create_task(try_to_lease_hit(engine, annotator))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        retiring = asyncio.create_task(change(engine, campaign, "retire", "v1"))
+        await wait_until(engine, requests_are_waiting_sql(2))
+        assert not retiring.done()
+    assert 1 in (await leasing).items
+    assert await retiring == 1
+
+
+async def test_a_late_answer_whose_law_updates_other_items_and_their_retirement_wait_for_each_other(engine):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=4, update_law="easl-aware")
+    for name in "abc":
+        annotator = await create_annotator(engine, campaign, name=name)
+        await submit_scores(engine, annotator, await try_to_lease_hit(engine, annotator))
+    late = await create_annotator(engine, campaign, name="late")
+    hit = await try_to_lease_hit(engine, late)
+    await expire_leases(engine)
+    others = [f"v{number}" for number in range(8) if number not in hit.items]
+    async with borrow_driver_in_transaction(engine) as holding:  # the answer has all its locks, and waits to be stored
+        await holding.execute("LOCK TABLE responses IN SHARE MODE")
+        answering = asyncio.create_task(submit_scores(engine, late, hit))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        retiring = asyncio.create_task(change(engine, campaign, "retire", *others))
+        await wait_until(engine, requests_are_waiting_sql(2))
+    assert not (await answering).repeated
+    assert await retiring == 4
 
 
 async def test_a_corrected_text_is_shown_to_new_hits_and_open_ones_keep_the_former(engine, researcher):

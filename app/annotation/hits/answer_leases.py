@@ -8,6 +8,7 @@ lost in a race: a lost race is a HIT that is missing, and never an error.
 If the transaction fails, the answers are stored without next HITs, and this process forgets what it has assumed.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from app.annotation.hits.assignment import (
     set_or_remember_history_of_each_row,
 )
 from app.annotation.hits.campaign_index import AnnotatorHistory, CampaignIndex, PosteriorCache
-from app.annotation.hits.draw_hit import draw_streaming_hit_or_none
+from app.annotation.hits.draw_hit import draw_reads_database, draw_streaming_hit_or_none
 from app.annotation.hits.index_settings import needs_extended_query
 from app.annotation.hits.lease_functions_sql import LeasedHit, ProposedLease, lease_query_parameters
 from app.annotation.hits.leases import (
@@ -42,10 +43,13 @@ from app.annotation.hits.locked_answers import (
     SubmittedAnswer,
     lock_query_parameters,
 )
-from app.annotation.hits.no_hit_replies import crowded_reason_code_or_none, no_hit_reason_code_of_assignment_or_none
+from app.annotation.hits.no_hit_replies import step_before_draw_or_none
 from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.hits.store_answers_sql import STORE_ANSWERS_AND_LEASE, StoredAnswers, StoredAnswersAndLeasedHit
+from app.background.metrics import PROCESS_METRICS
 from app.database.session import Driver, fetch_rows, leads_to_citus
+
+log = logging.getLogger(__name__)
 
 NAMES_IN_FUNCTION = {"lock_version": "campaign_version"}
 LOCK_COLUMNS = ", ".join(
@@ -68,16 +72,8 @@ class LockedAssignmentRow(AssignmentState, LockRow):
 
 def can_draw_in_memory(campaign: ServedCampaign) -> bool:
     """Return whether the HITs of a campaign are drawn from nothing but posteriors, open HITs and own answers."""
-    needs_database = (
-        campaign.has_checks
-        or campaign.assigned_column
-        or campaign.condition_column
-        or campaign.implied_asked_percent is not None
-        or campaign.rule.reads_labels
-        or campaign.rule.reads_comparisons
-        or needs_extended_query(campaign)
-    )
-    return campaign.status == "running" and campaign.selection == "streaming" and not needs_database
+    needs_database = campaign.has_checks or draw_reads_database(campaign) or needs_extended_query(campaign)
+    return campaign.status == "running" and not needs_database
 
 
 def can_lease_with_answers(connection: Driver, cache: PosteriorCache, campaign_id: int) -> bool:
@@ -137,13 +133,13 @@ class AnswerLeases:
         return LockedAnswers.from_row(campaign, rows[0])
 
     def propose_leases(
-        self, locked: LockedAnswers, accepted_hits: Mapping[int, LockedHit], posteriors: Mapping[str, Any]
+        self, locked: LockedAnswers, accepted: Sequence[tuple[int, LockedHit]], posteriors: Mapping[str, Any]
     ) -> None:
         """Draw the HITs that can be drawn in memory, from the posteriors that the answers lead to.
 
         Args:
             locked: The locked answers.
-            accepted_hits: HITs whose answers are about to be stored, by the assignment that answers.
+            accepted: HITs whose answers are about to be stored, each with the assignment that answers.
             posteriors: Parameters of `UPDATE_POSTERIORS` for the first criterion.
 
         """
@@ -151,10 +147,11 @@ class AnswerLeases:
         if not self.states or campaign_index is None or campaign_index.revision != locked.campaign.revision:
             return
         self.assume_posteriors(campaign_index, locked, posteriors)
-        self.add_answers_to_histories(accepted_hits)
+        self.add_answers_to_histories([hit for _, hit in accepted])
+        refused = self.answering - {assignment_id for assignment_id, _ in accepted}
         open_hits_row = next(iter(self.states.values()))
         for assignment_id, state in sorted(self.states.items()):
-            if assignment_id in self.answering and assignment_id not in accepted_hits:
+            if assignment_id in refused:
                 continue
             request = self.requests[assignment_id]
             lease = self.draw_lease_or_none(state, request, campaign_index, open_hits_row)
@@ -175,9 +172,9 @@ class AnswerLeases:
             campaign_index.assume_posteriors(numbers, posteriors["score"], posteriors["variance"], judgments)
         )
 
-    def add_answers_to_histories(self, accepted_hits: Mapping[int, LockedHit]) -> None:
+    def add_answers_to_histories(self, accepted_hits: Sequence[LockedHit]) -> None:
         """Give the states of the annotators who answer a history with these answers; others share the earlier one."""
-        for hit in accepted_hits.values():
+        for hit in accepted_hits:
             for state in self.states.values():
                 if state.annotator_id == hit.annotator_id:
                     history = state.history
@@ -192,18 +189,15 @@ class AnswerLeases:
     ) -> ProposedLease | None:
         """Return the HIT to lease; None if the request is to be served after the commit."""
         request = pending.request
-        if (
-            state.hit_id is not None
-            or state.held_back
-            or not state.admitted
-            or (state.begun_elsewhere and not state.one_hit)
-            or no_hit_reason_code_of_assignment_or_none(state)
-            or crowded_reason_code_or_none(state, request.query.visitor)
-        ):
+        if step_before_draw_or_none(state, request.query.visitor) is not None:
             return None
         try:
-            proposal = draw_streaming_hit_or_none(state, campaign_index, self.cache, open_hits_row, pair_filter=None)
-        except Exception:  # noqa: BLE001  (the answers are stored whatever it is; the draw after the commit reports it)
+            with PROCESS_METRICS.timing("easel_selection_seconds"):
+                proposal = draw_streaming_hit_or_none(
+                    state, campaign_index, self.cache, open_hits_row, pair_filter=None
+                )
+        except Exception:  # the answers are stored, whatever it is
+            log.exception("campaign %s: a HIT could not be drawn with the answers before it", state.campaign_id)
             return None
         if proposal is None or (open_hits_row.held is None and should_retry_with_fresh_open_hits(state, proposal)):
             return None

@@ -242,7 +242,7 @@ async def store_responses_and_posteriors_and_return_seq_by_hit(
         seq_by_hit = {row.hit_id: row.seq for row in responses}
     else:
         if leases is not None and not any(accepted.unjudged_items for accepted in accepted_answers):
-            accepted_hits = {accepted.assignment_id: accepted.hit for accepted in accepted_answers}
+            accepted_hits = [(accepted.assignment_id, accepted.hit) for accepted in accepted_answers]
             leases.propose_leases(locked, accepted_hits, posteriors)
         stored = await store_answers_and_lease_proposed_hits(connection, parameters | posteriors, leases)
         seq_by_hit = dict(zip(stored.answered_hits, stored.seqs, strict=True))

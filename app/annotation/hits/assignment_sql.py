@@ -11,7 +11,8 @@ from app.annotation.platforms.registry import PLATFORMS
 from app.designs.unjudged import UNJUDGED_KEY
 from app.record.changes import POSTERIOR_CHANGE_COLUMNS, changed_items_and_watermark_sql
 
-# The database's time when it received the statement. In a statement sent after a wait for a lock: the time after it.
+# The database's time when it received the statement. A statement that waits for locks reads the time before them; where
+# that matters, a function takes `clock_timestamp()` after its locks instead.
 DATABASE_TIME = "statement_timestamp()"
 
 HIT_IS_OPEN = f"h.closed_at IS NULL AND h.expires_at > {DATABASE_TIME}"

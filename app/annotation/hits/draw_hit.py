@@ -27,9 +27,25 @@ from app.annotation.hits.hit_proposal import (
     shuffled_items_with_always_shown,
 )
 from app.annotation.hits.iteration_schedule import propose_scheduled_hit_or_extend_schedule
+from app.annotation.hits.served_campaign import ServedCampaign
 from app.database.session import Driver
 from app.selection.item_sets import ItemSet, MaskedItems
 from app.selection.rule import Draw, PairFilter, read_only_union_of_sets
+
+
+def draw_reads_database(campaign: ServedCampaign) -> bool:
+    """Return whether a draw reads more than the posteriors, open HITs and own answers that it is given.
+
+    `propose_hit_or_none` reads the database only if this is true: a feature that is not listed here works nowhere.
+    """
+    return bool(
+        campaign.selection != "streaming"
+        or campaign.assigned_column
+        or campaign.condition_column
+        or campaign.implied_asked_percent is not None
+        or campaign.rule.reads_labels
+        or campaign.rule.reads_comparisons
+    )
 
 
 async def propose_hit_or_none(
@@ -55,21 +71,21 @@ async def propose_hit_or_none(
     campaign_index = cache.loaded_index_or_none(
         assignment.campaign_id, chain(open_hits_row.held or (), assignment.seen)
     ) or await cache.load_current_index(connection, assignment)
-    if assignment.selection == "iterations":
-        return await propose_scheduled_hit_or_extend_schedule(connection, assignment, campaign_index, cache, now=now)
-    if assignment.assigned_column:
-        assignment.items_of_others = await load_items_reserved_for_others(connection, assignment, campaign_index)
-    elif assignment.condition_column:
-        await set_place_in_blocks_of_assignment(connection, assignment, campaign_index, now=now)
-    await update_label_counts_if_rule_reads_them(connection, assignment, campaign_index)
-    await update_comparisons_if_rule_reads_them(connection, assignment, campaign_index)
+    pair_filter: PairFilter | None = None
+    if draw_reads_database(assignment):
+        if assignment.selection == "iterations":
+            return await propose_scheduled_hit_or_extend_schedule(
+                connection, assignment, campaign_index, cache, now=now
+            )
+        if assignment.assigned_column:
+            assignment.items_of_others = await load_items_reserved_for_others(connection, assignment, campaign_index)
+        elif assignment.condition_column:
+            await set_place_in_blocks_of_assignment(connection, assignment, campaign_index, now=now)
+        await update_label_counts_if_rule_reads_them(connection, assignment, campaign_index)
+        await update_comparisons_if_rule_reads_them(connection, assignment, campaign_index)
+        pair_filter = await load_implied_pair_filter_or_none(connection, assignment, campaign_index)
     return draw_streaming_hit_or_none(
-        assignment,
-        campaign_index,
-        cache,
-        open_hits_row,
-        pair_filter=await load_implied_pair_filter_or_none(connection, assignment, campaign_index),
-        check_count=check_count,
+        assignment, campaign_index, cache, open_hits_row, pair_filter=pair_filter, check_count=check_count
     )
 
 

@@ -11,8 +11,10 @@ Races, and how each is decided:
   reads whether they are blocked. A block that comes second releases the lease.
 - A lease and the loss of a place in a quota (`onboarding.quotas`): each locks the annotator's row. The lease then reads
   whether they are still admitted, and the loss whether they hold a HIT.
-- A lease and an answer whose law updates other items again: both first lock the law's state of the campaign, because
-  posteriors are then locked out of order.
+- A late answer or a lease in the transaction of answers, and an answer whose law updates other items again: both first
+  lock the law's state of the campaign, because posteriors are then locked out of order. Other leases lock none.
+- A lease and the retirement or release of an item: each locks the campaign's room, so the one that comes second sees
+  the other.
 - Several requests that find an iteration finished: the campaign's row is locked, and the first schedules the next one.
 - A lease and a new revision of the posteriors: the right to store is taken first, so the revision stays until the end.
 - A lease and a pause: the statement that leases or renews reads the campaign's status once more, after its locks.
@@ -48,8 +50,8 @@ LOCK_HIT_POSTERIORS = text(f"""
     ORDER BY p.subject FOR NO KEY UPDATE OF p
 """)
 
-# The right to decide how much room the items of a campaign have for further HITs: the last one of the locks, which
-# leases of other processes wait for until the commit.
+# The right to decide how much room the items of a campaign have for further HITs, and to take items out of the
+# pool: the last lock before the campaign's row. Leases of other processes wait for it until the commit.
 LOCK_ROOM = text("SELECT pg_advisory_xact_lock(hashtext('campaign.room'), CAST(:campaign AS int))")
 
 LOCK_ANNOTATOR_ROW = text(

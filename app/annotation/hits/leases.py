@@ -6,7 +6,6 @@ draws a HIT in memory, and one statement leases these. One annotator alone is a 
 A HIT is a lease on its items. `lease_sql` decides between concurrent requests for the same items.
 """
 
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
@@ -32,9 +31,8 @@ from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.hits.no_hit_reasons import finish_if_done_returning_no_hit_reason
 from app.annotation.hits.no_hit_replies import (
     build_no_hit_reply_completing_assignment,
-    crowded_reason_code_or_none,
-    no_hit_reason_code_of_assignment_or_none,
     no_hit_reply_or_none_after_admitting,
+    step_before_draw_or_none,
 )
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.background.metrics import PROCESS_METRICS
@@ -197,10 +195,13 @@ class LeaseBatch:
         `set_reply_if_no_lease_is_needed` does.
         """
         connection, visitor, now = self.connection, pending.request.query.visitor, pending.request.now
-        if assignment.held_back or not assignment.admitted:
+        step = step_before_draw_or_none(assignment, visitor, has_looked_elsewhere=pending.has_looked_elsewhere)
+        if step is None:
+            return None
+        if step == "admit":
             pending.assignment = None
             return await no_hit_reply_or_none_after_admitting(connection, assignment, now=now)
-        if assignment.hit_id is not None:
+        if step == "resume_held_hit":
             pending.assignment = None
             reply = await resume_held_hit_or_close_it_and_return_none(connection, assignment, visitor, now=now)
             # What a loaded index needs to tell whether this is the last HIT.
@@ -215,15 +216,11 @@ class LeaseBatch:
                 campaign_index = campaign_index or await self.cache.load_current_index(connection, assignment)
                 await set_place_in_blocks_of_assignment(connection, assignment, campaign_index, now=now)
             return reply
-        if assignment.begun_elsewhere and not assignment.one_hit and not pending.has_looked_elsewhere:
+        if step == "take_over_hit":
             pending.assignment, pending.has_looked_elsewhere = None, True
             await take_over_hit_of_other_visit(connection, assignment)
             return None
-        if reason := no_hit_reason_code_of_assignment_or_none(assignment) or crowded_reason_code_or_none(
-            assignment, visitor
-        ):
-            return await build_no_hit_reply_completing_assignment(connection, assignment, reason, now=now)
-        return None
+        return await build_no_hit_reply_completing_assignment(connection, assignment, step, now=now)
 
     async def draw_and_lease_hits_for_all(
         self, drawing: Sequence[PendingRequest], open_hits_row: ChangesAndOpenHits
@@ -265,18 +262,17 @@ class LeaseBatch:
                 else ()
             )
             check_count = check_placement.count_check_slots(assignment, checks)
-            started_at = time.perf_counter()
-            proposal = await propose_hit_or_none(
-                self.connection, assignment, self.cache, open_hits_row, now=request.now, check_count=check_count
-            )
-            if proposal is None and check_placement.release_check_items_returning_if_any(
-                assignment, self.cache, checks
-            ):
-                checks, check_count = (), 0
+            with PROCESS_METRICS.timing("easel_selection_seconds"):
                 proposal = await propose_hit_or_none(
-                    self.connection, assignment, self.cache, open_hits_row, now=request.now
+                    self.connection, assignment, self.cache, open_hits_row, now=request.now, check_count=check_count
                 )
-            PROCESS_METRICS.observe("easel_selection_seconds", time.perf_counter() - started_at)
+                if proposal is None and check_placement.release_check_items_returning_if_any(
+                    assignment, self.cache, checks
+                ):
+                    checks, check_count = (), 0
+                    proposal = await propose_hit_or_none(
+                        self.connection, assignment, self.cache, open_hits_row, now=request.now
+                    )
             is_remembered = assignment.selection == "streaming" and open_hits_row.held is None
             if is_remembered and should_retry_with_fresh_open_hits(assignment, proposal, check_count):
                 return None

@@ -3,7 +3,8 @@
 Locks are always taken in the same order: the right to store (which a new revision of the posteriors blocks for a
 moment), the law's state of the campaign (a row that not every law has), the rows of the HITs by id, the annotator's row
 (for a lease, its renewal or a late answer, not for an answer in time), the posterior rows by item number (for answers),
-then the room of the campaign (for a lease, its renewal or a late answer). So two batches that share items, two posts of
+then the room of the campaign (for a lease, its renewal, a late answer, or items that leave the pool), and at last the
+campaign's row. So two batches that share items, two posts of
 one HIT, and a concurrent renewal of a lease wait for each other instead of deadlocking. A lease in the transaction of
 answers comes after their posteriors, so it waits for no annotator: one whose row others have locked gets no HIT by it.
 With several criteria the posteriors by the first one are locked first, and their locks also protect those by the
@@ -51,10 +52,12 @@ LOCK_PARAMETER_TYPES = {
 # whatever PostgreSQL knows about the table when it plans this. The database holds this function, so a change needs a
 # migration; a test compares the two.
 #
-# The lease of an answer in time must go on for longer than its transaction takes: other leases do not wait for it, and
-# count the HIT as open until its items have the judgments. Later answers lock the room of the campaign.
-MIN_LEASE_LEFT = "30 seconds"
-HIT_IS_ANSWERABLE = f"(:late OR h.closed_at IS NULL AND h.expires_at > clock_timestamp() + interval '{MIN_LEASE_LEFT}')"
+# The lease of an answer in time must go on for longer than its transaction takes after the locks: other leases do not
+# wait for it, and count the HIT as open until its items have the judgments. Later answers lock the campaign's room.
+# After the locks only the statement that stores and the COMMIT may take long, and `SERVING_LIMITS` end each.
+MIN_LEASE_LEFT_SECONDS = 30
+LEASE_GOES_ON = f"h.expires_at > clock_timestamp() + interval '{MIN_LEASE_LEFT_SECONDS} seconds'"
+HIT_IS_ANSWERABLE = f"(:late OR h.closed_at IS NULL AND {LEASE_GOES_ON})"
 LOCK_ANSWERS_BODY, LOCK_ANSWERS_ARGUMENTS = sql_and_parameter_names_of_statement(
     text(f"""
     #variable_conflict use_column

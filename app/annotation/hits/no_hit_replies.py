@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import Literal
 
 from sqlalchemy import text
 
@@ -36,7 +37,29 @@ STORE_END_OF_BLOCKS = text("""
     WHERE campaign_id = :campaign AND id = :annotator AND square_row IS NOT NULL AND square_done IS NOT TRUE
 """)
 
+StepBeforeDraw = Literal["admit", "resume_held_hit", "take_over_hit"] | NoHitReason
+
 REASONS_AFTER_ALL_TASKS: Collection[NoHitReason] = {"limit", "seen_all", "all_done"}
+
+
+def step_before_draw_or_none(
+    assignment: AssignmentState, visitor: Visitor | None, *, has_looked_elsewhere: bool = False
+) -> StepBeforeDraw | None:
+    """Return what comes before a draw for this assignment, or why it gets no HIT; None if a HIT can be drawn now.
+
+    Args:
+        assignment: The assignment.
+        visitor: Origin of the request, if no platform vouches for the annotator.
+        has_looked_elsewhere: True if the HIT of another visit was moved to this one, or could not be.
+
+    """
+    if assignment.held_back or not assignment.admitted:
+        return "admit"
+    if assignment.hit_id is not None:
+        return "resume_held_hit"
+    if assignment.begun_elsewhere and not assignment.one_hit and not has_looked_elsewhere:
+        return "take_over_hit"
+    return no_hit_reason_code_of_assignment_or_none(assignment) or crowded_reason_code_or_none(assignment, visitor)
 
 
 async def no_hit_reply_or_none_after_admitting(

@@ -11,6 +11,7 @@ from app.annotation.hits.campaign_index import PosteriorCache, load_campaign_ind
 from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.visit_requests import VisitReply, VisitRequest, VisitServer
+from app.background.metrics import PROCESS_METRICS
 from app.database.bulk import open_snapshot
 from app.database.session import borrow_autocommit_driver, borrow_driver_in_transaction
 from app.designs.answer import Answer
@@ -84,7 +85,14 @@ async def create_crowd(engine, people=3, **settings):
 
 
 def are_leased_with_their_answers(crowd):
-    return not any("standing" in query and "easel_lock_answers" not in query for query in crowd.statements)
+    """Whether there was one transaction, and one statement of it both stored the answers and leased the HITs."""
+    leasing = [statement for statement in crowd.statements if "easel_lease_hits" in statement]
+    return len(leasing) == 1 and "easel_store_answers" in leasing[0] and is_committed_once_and_last(crowd)
+
+
+def is_committed_once_and_last(crowd):
+    *earlier, last = [statement.split()[0].rstrip(";") for statement in crowd.statements]
+    return last == "COMMIT" and "COMMIT" not in earlier
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS)
@@ -120,6 +128,16 @@ async def test_the_next_hits_are_drawn_from_the_posteriors_that_the_answers_lead
     assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE xmin = (SELECT xmin FROM responses)") == 3
 
 
+async def test_the_choice_of_items_is_timed_for_each_hit_that_is_leased_with_answers(engine):
+    crowd = await create_crowd(engine)
+    chosen = PROCESS_METRICS.values.histograms["easel_selection_seconds", ()].counts
+    before = sum(chosen)
+    await crowd.answer_and_ask()
+    assert are_leased_with_their_answers(crowd)
+    assert len(crowd.statements) == 4
+    assert sum(chosen) - before == 3
+
+
 async def test_an_annotator_gets_no_item_again_that_they_have_just_answered(engine):
     crowd = await create_crowd(engine, people=1, items=10, repeat_items=False)
     (first,) = crowd.held.values()
@@ -128,6 +146,36 @@ async def test_an_annotator_gets_no_item_again_that_they_have_just_answered(engi
     assert not {*first.items} & {*reply.next_hit.hit.items}
     (last,) = await crowd.answer_and_ask()
     assert last.next_hit.reason == "seen_all"
+
+
+async def test_two_answers_of_one_visit_both_count_for_its_next_hit(engine):
+    campaign = await create_running_campaign(engine, items=60, repeat_items=False)
+    cache = PosteriorCache()
+    first, second = [await create_annotator(engine, campaign, assignment=name) for name in ("first", "second")]
+    stranger = await create_annotator(engine, campaign, "stranger")
+    own, other = [await try_to_lease_hit(engine, one, cache=cache) for one in (second, stranger)]
+    await execute_sql(
+        engine,
+        f"UPDATE hits SET (annotator_id, assignment_id) = (SELECT annotator_id, id FROM assignments WHERE id = "
+        f"{first.assignment_id}) WHERE id = {other.id}",
+    )
+    crowd = Crowd(engine, campaign, {second: own, first: other}, cache)
+    of_first = VisitRequest(SubmittedAnswer(second, other.id, Answer(dict.fromkeys(other.items, 50.0)), NOW))
+    async with borrow_autocommit_driver(engine) as connection:
+        replies = await VisitServer(cache).serve(connection, campaign.id, [of_first, crowd.request_of(second)])
+    assert [reply.receipt.repeated for reply in replies] == [False, False]
+    assert replies[1].next_hit.assignment.hits_answered == 2
+    assert not {*own.items, *other.items} & {*replies[1].next_hit.hit.items}
+
+
+async def test_a_draw_that_fails_is_logged_and_the_answers_are_stored(engine, caplog):
+    crowd = await create_crowd(engine)
+    index = crowd.cache.indexes[crowd.campaign.id].index
+    index.draw_hit_or_none = None
+    outcomes = await crowd.answer_and_ask()
+    assert all(outcome.request.answered.receipt for outcome in outcomes)
+    assert caplog.text.count("could not be drawn with the answers") == 3
+    assert "not callable" in caplog.text
 
 
 async def test_a_refused_answer_keeps_its_hit_and_the_others_go_on(engine):

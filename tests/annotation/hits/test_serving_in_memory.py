@@ -15,12 +15,14 @@ from app.annotation.hits.campaign_index import AnnotatorHistory, CampaignIndex
 from app.annotation.hits.condition_blocks import has_enough_tasks, task_limit_or_none_of_each_block
 from app.annotation.hits.item_audiences import build_item_audiences, parse_audiences
 from app.annotation.hits.item_conditions import build_item_conditions
+from app.annotation.hits.locked_answers import MIN_LEASE_LEFT_SECONDS
 from app.annotation.hits.pages.page_pieces import MARK_PREFIX, PagePieces
 from app.annotation.hits.program_annotators import (
     reason_or_empty_by_unjudged_number_or_refuse,
     values_by_item_number_or_refuse,
 )
 from app.annotation.hits.withdrawal_code import WithdrawalCodes, withdrawal_code_hash
+from app.database.session import SERVING_LIMITS
 from app.errors import Gone, Invalid
 from app.record.changes import sort_key_of_watermark
 from app.selection.index import AlgorithmOne
@@ -202,3 +204,8 @@ def test_an_answer_about_an_item_with_all_judgments_is_refused_unless_every_hit_
 def test_a_copy_takes_as_much_more_memory_as_it_has_more_items():
     small, larger, largest = [copy_of_posteriors(items).approximate_bytes for items in (10, 20, 40)]
     assert 2 * (larger - small) == largest - larger > 0
+
+
+def test_an_answer_in_time_is_stored_and_committed_before_its_lease_ends():
+    assert SERVING_LIMITS.statement is not None
+    assert 2 * SERVING_LIMITS.statement <= MIN_LEASE_LEFT_SECONDS
