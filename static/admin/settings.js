@@ -92,7 +92,8 @@ function followPay(settings, rate) {
     const money = (amount, decimals) => amount.toLocaleString("en", { style: "currency", currency: currency.value, maximumFractionDigits: decimals });
     rate.hidden = !(hourly > 0 && Number.isFinite(hourly));
     if (rate.hidden) return;
-    const perTask = isPerPerson && ofTask > 0 && Number.isFinite(ofTask) ? `${money(ofTask, 4)} a task and ` : "";
+    const hasFourDecimals = Math.abs(ofTask - Math.round(ofTask * 1e4) / 1e4) < 1e-6; // else as the server rounds it
+    const perTask = isPerPerson && ofTask > 0 && Number.isFinite(ofTask) ? `${money(ofTask, hasFourDecimals ? 4 : undefined)} a task and ` : "";
     rate.replaceChildren(line(`That is ${perTask}${money(hourly)} an hour.`, false));
     for (const [platform, { [currency.value]: minimum }] of minimums) {
       if (!minimum) continue;
