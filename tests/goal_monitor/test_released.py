@@ -187,7 +187,7 @@ async def test_an_item_is_released_once_every_lease_that_came_first_is_committed
         await wait_until(engine, requests_are_waiting_sql(1))
         releasing = asyncio.create_task(release.try_to_store_settled_flags(engine, campaign, change))
         await wait_until(engine, requests_are_waiting_sql(2))
-    assert await leasing
+    assert (await leasing).items
     assert await releasing
 
 

@@ -58,6 +58,10 @@ class Crowd:
                 self.held[one] = reply.next_hit.hit
         return replies
 
+    async def serve(self, *requests):
+        async with borrow_autocommit_driver(self.engine) as connection:
+            return await VisitServer(self.cache).serve(connection, self.campaign.id, requests)
+
     def request_of(self, one, scores=None):
         hit = self.held[one]
         values = dict.fromkeys(hit.items, 50.0) if scores is None else scores
@@ -161,8 +165,7 @@ async def test_two_answers_of_one_visit_both_count_for_its_next_hit(engine):
     )
     crowd = Crowd(engine, campaign, {second: own, first: other}, cache)
     of_first = VisitRequest(SubmittedAnswer(second, other.id, Answer(dict.fromkeys(other.items, 50.0)), NOW))
-    async with borrow_autocommit_driver(engine) as connection:
-        replies = await VisitServer(cache).serve(connection, campaign.id, [of_first, crowd.request_of(second)])
+    replies = await crowd.serve(of_first, crowd.request_of(second))
     assert [reply.receipt.repeated for reply in replies] == [False, False]
     assert replies[1].next_hit.assignment.hits_answered == 2
     assert not {*own.items, *other.items} & {*replies[1].next_hit.hit.items}
@@ -324,9 +327,7 @@ async def test_no_next_hit_takes_the_items_of_a_late_answer_that_arrives_with_an
     crowd = Crowd(engine, campaign, held, cache)
     await execute_sql(engine, f"UPDATE hits SET expires_at = now() - interval '5 s' WHERE id = {held[late].id}")
     asking = VisitRequest(next_hit=NextHitRequest(AssignmentQuery(newcomer), NOW))
-    requests = [crowd.request_of(late), crowd.request_of(timely), asking]
-    async with borrow_autocommit_driver(engine) as connection:
-        replies = await VisitServer(cache).serve(connection, campaign.id, requests)
+    replies = await crowd.serve(crowd.request_of(late), crowd.request_of(timely), asking)
     assert [reply.receipt is not None for reply in replies[:2]] == [True, True]
     assert replies[2].next_hit.hit is None
 

@@ -1,5 +1,6 @@
 """Draws in the transaction of answers read nothing from the database, whatever the rule and the design."""
 
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
@@ -30,7 +31,7 @@ def are_valid(settings: dict[str, Any]) -> bool:
 
 def valid_settings(**names: Any) -> dict[str, Any]:
     """The first settings that are valid with these names."""
-    choices = {"rule": SELECTION_RULES, "design": DESIGNS, "update_law": ONLINE_LAWS}
+    choices: dict[str, Mapping[str, Any]] = {"rule": SELECTION_RULES, "design": DESIGNS, "update_law": ONLINE_LAWS}
     named = [[names[key]] if key in names else [*choice] for key, choice in choices.items()]
     return next(filter(are_valid, (dict(zip(choices, chosen, strict=True)) for chosen in product(*named))))
 
