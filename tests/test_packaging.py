@@ -175,7 +175,7 @@ def test_a_wheel_serves_the_demo_from_an_empty_environment(installed):
     with TemporaryDirectory(prefix="easel-wheel-", dir="/tmp") as data:
         command = (str(installed), "serve", "--demo", "--port", "0")
         serving = easel_serving(Path(data), command=command, PATH=os.defpath)
-        with serving as server, httpx.Client(follow_redirects=True) as client:
+        with serving as server, httpx.Client(follow_redirects=True, timeout=60) as client:
             assert f"`{installed} login`" in server.welcome
             login = run(installed, "login", cwd=folder, EASEL_DATA_DIR=data, DATABASE_URL="").stdout.split()[0]
             welcome = client.get(server.link)

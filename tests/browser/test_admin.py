@@ -634,6 +634,7 @@ async def test_a_browser_that_denies_the_clipboard_leaves_the_text_selected_and_
     await page.goto(f"{running.origin}/admin/campaigns/{running.row.slug}/share")
     denial = "new DOMException('Write permission denied.', 'NotAllowedError')"
     await page.evaluate(f"() => {{ navigator.clipboard.writeText = () => Promise.reject({denial}); }}")
+    await page.get_by_text("Other ways to take part").click()
     message = page.get_by_role("alert").filter(has_text="Your browser did not allow copying. The text is selected")
     for button, copied in [("Annotator link", running.link), ("the code of people who have finished", "CODE1")]:
         await page.get_by_role("button", name=f"Copy {button}").click()
@@ -812,6 +813,7 @@ async def test_people_get_links_of_their_own(enter: Enter, task: Any) -> None:
     campaign = await task()
     page = await enter()
     await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/share")
+    await page.get_by_text("Other ways to take part").click()
     await page.get_by_role("link", name="Personal links").click()
     await page.get_by_label("Or names and mail addresses").fill("Ann\nbea@example.org")
     await page.get_by_role("button", name="Create links").click()
