@@ -1,6 +1,7 @@
 """The application: database, routers, error pages, static files; nothing else."""
 
 import logging
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -150,7 +151,7 @@ async def load_operator_or_installation_key(database: AsyncEngine, settings: Set
 
 
 @asynccontextmanager
-async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
+async def open_application(app: FastAPI, settings: Settings, draw_seed: int = 0) -> AsyncIterator[None]:
     """Fill `app.state` with the connections, caches and background work of one run of the application."""
     assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)
     # Half of the connections are for annotators: more of them would only wait for each other's rows. One additional
@@ -170,7 +171,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.primary_proof = PrimaryProof(state.serving_connections) if has_several_databases else None
     state.utc_now = dependencies.utc_now  # the clock of routes without dependencies
     state.names = CampaignNames()
-    state.posterior_cache = PosteriorCache(settings.campaign_memory_mb * MB)
+    state.posterior_cache = PosteriorCache(settings.campaign_memory_mb * MB, draw_seed)
     state.program_assignments = ProgramAssignments()
     state.page_pieces = PagePiecesCache()
     state.visit_requests = BatchQueue(
@@ -337,15 +338,26 @@ ROUTERS = (
 )
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
-    """Return Easel's application for the database in the settings."""
+def create_server_app() -> FastAPI:
+    """Return the application for a process of a server, which draws other HITs than the other processes."""
+    return create_app(draw_seed=secrets.randbits(32))
+
+
+def create_app(settings: Settings | None = None, *, draw_seed: int = 0) -> FastAPI:
+    """Return Easel's application for the database in the settings.
+
+    Args:
+        settings: The settings; by default those of the environment.
+        draw_seed: Decides, with the seeds of the campaigns, which HITs this process draws.
+
+    """
     redaction.install_log_redaction()
     start_tracing()
     settings = settings or read_settings()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_application(app, settings):
+        async with open_application(app, settings, draw_seed):
             yield
 
     app = FastAPI(

@@ -50,9 +50,9 @@ MAX_HEAP_GROWTH = 4
 class HighestVarianceLeaders:
     """Items by variance: a heap of the highest distinct values, and for each value the bucket of items that tie at it.
 
-    All other items are unsorted and take one byte each. When no sorted item is left, the next highest values are
-    sorted, in one pass over all items. If all sorted items are barred, a pass over the unsorted ones finds the leader,
-    and they stay unsorted. At the start of a campaign all items tie, so there is one bucket. An empty bucket stays in
+    All other items are unsorted and take one byte each. When few sorted items are left, the next highest values are
+    sorted, in one pass over all items; the last sorted ones may be barred for a long time, as leaders of open HITs. If
+    all sorted items are barred, a pass over the unsorted ones finds the leader, and they stay unsorted. At the start of a campaign all items tie, so there is one bucket. An empty bucket stays in
     the heap until it comes to the top, or until the heap has outgrown its items.
     """
 
@@ -180,11 +180,11 @@ class HighestVarianceLeaders:
         )
 
     def _iterate_sorted_keys(self) -> Iterator[float]:
-        """Yield the keys from the highest variance down; if none has an item, sort the next values first.
+        """Yield the keys from the highest variance down; if few items are sorted, sort the next values first.
 
         The heap stays as it is, and children come after parents.
         """
-        if not self._sorted_count and self._unsorted_count:
+        if self._unsorted_count and self._sorted_count < max(1, self._sorted_values // 2):
             self._sort_next_values()
         heap = self._heap
         frontier = [(value, 0) for value in heap[:1]]

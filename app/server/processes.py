@@ -262,7 +262,7 @@ def bind_another_socket_to_same_port(listener: socket.socket) -> socket.socket:
 def serve_until_stopped(settings: Settings, listeners: list[socket.socket], stop_request: StopRequest) -> None:
     """Serve until a signal comes, in this process or in workers; not at all if one came during the start."""
     configuration = WorkerConfig(
-        "app.main:create_app",
+        "app.main:create_server_app",
         factory=True,
         workers=settings.workers,
         log_config=JSON_LOG_CONFIG if settings.log_format == "json" else LOGGING_CONFIG,

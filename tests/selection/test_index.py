@@ -468,6 +468,22 @@ def test_items_whose_variance_rises_do_not_make_the_sorted_part_grow():
     assert leaders.draw_leader_or_none(set(), np.random.default_rng(1)) == (int(np.argmax(variance)), 1.0)
 
 
+class AskedItemByItem(MaskedItems):
+    """A set that is never asked about all items at once."""
+
+    def numbers_outside(self, numbers: Any) -> Any:
+        raise AssertionError(f"asked about {len(numbers)} items at once")
+
+
+def test_leaders_of_open_hits_do_not_make_draws_go_through_all_items():
+    leaders = HighestVarianceLeaders(np.arange(1_000), 1 - np.arange(1_000) / 1_000, sorted_values=20)
+    held = AskedItemByItem(np.arange(1_000) < 3)
+    for expected in range(3, 500):
+        assert leaders.draw_leader_or_none(held, np.random.default_rng(0)) == (expected, 1.0)
+        leaders.remove(expected)
+    leaders.require_consistency(np.array([*range(3), *range(500, 1_000)]))
+
+
 @pytest.mark.parametrize("kind", ["a set", "a mask"])
 def test_draws_by_people_who_may_see_no_sorted_item_do_not_make_the_sorted_part_grow(kind):
     variance = np.random.default_rng(0).random(1_000)

@@ -258,6 +258,8 @@ class PosteriorCache:
     Attributes:
         max_bytes: Approximate memory of all copies. The copy that was used least recently is dropped for another one;
             a single copy is kept however large it is, with others that fit into a fifth of the memory.
+        draw_seed: Decides, with the seeds of the campaigns, which HITs are drawn. Processes with the same one draw the
+            same HITs at the same time, and lose them to each other.
         indexes: Current copies by campaign id.
         previous_indexes: Copies of the previous revision, for requests that arrive while the current one is loading.
         extended_campaigns: Ids of the campaigns that satisfy `needs_extended_query`.
@@ -269,6 +271,7 @@ class PosteriorCache:
     """
 
     max_bytes: int = DEFAULT_CAMPAIGN_MEMORY_MB * MB
+    draw_seed: int = 0
     indexes: LRUCache[int, CampaignIndex] = field(init=False)
     previous_indexes: dict[int, CampaignIndex] = field(default_factory=dict)
     extended_campaigns: set[int] = field(default_factory=set)
@@ -317,7 +320,9 @@ class PosteriorCache:
         campaign_index = self.indexes.get(campaign.id)
         if campaign_index is None:
             async with self.load_lock:
-                campaign_index = self.indexes.get(campaign.id) or await load_campaign_index(connection, campaign)
+                campaign_index = self.indexes.get(campaign.id) or await load_campaign_index(
+                    connection, campaign, self.draw_seed
+                )
                 self.cache_index(campaign.id, campaign_index)
         (changes,) = await fetch_rows(
             connection,
@@ -405,7 +410,9 @@ class PosteriorCache:
         self.previous_indexes.clear()  # no other request is loading: the caller holds the lock
 
 
-async def load_campaign_index(connection: Driver, campaign: IndexSettings | Campaign) -> CampaignIndex:
+async def load_campaign_index(
+    connection: Driver, campaign: IndexSettings | Campaign, draw_seed: int = 0
+) -> CampaignIndex:
     """Read all posteriors of a campaign. Building the index of a large one leaves the event loop."""
     # The watermark first: what is written after it is read again, so nothing is missed.
     (load_position,) = await fetch_rows(connection, SELECT_LOAD_POSITION, {"campaign": campaign.id}, LoadPosition)
@@ -420,7 +427,7 @@ async def load_campaign_index(connection: Driver, campaign: IndexSettings | Camp
     index = await asyncio.to_thread(
         rule.make_selection_index, ItemValues(**columns), campaign.selection_settings, **states
     )
-    rng = np.random.default_rng([campaign.seed, load_position.last_seq])
+    rng = np.random.default_rng([campaign.seed, load_position.last_seq, draw_seed])
     size, systems = load_position.segment_count, len(index.score)
     segments = await load_segment_index(connection, campaign.id, size, systems) if size else None
     return CampaignIndex(

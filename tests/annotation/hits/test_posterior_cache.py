@@ -48,6 +48,20 @@ async def test_a_copy_follows_every_answer(engine):
         assert await judgment_counts(engine, campaign, copy) == stored
 
 
+async def test_processes_draw_different_hits_and_each_draws_the_same_ones_again(engine):
+    """All items of a new campaign tie, so processes with the same random numbers would lose HITs to each other."""
+    campaign = await create_running_campaign(engine, items=100)
+    around: dict[str, Any] = {"seen": set(), "full": set(), "leaders_to_avoid": set(), "seen_as_last_resort": False}
+    leaders = []
+    async with borrow_driver_in_transaction(engine) as connection:
+        for draw_seed in (1, 2, 1):
+            copy = await PosteriorCache(draw_seed=draw_seed).load_current_index(connection, campaign)
+            draws = [copy.index.draw_hit_or_none(5, **around, rng=copy.rng) for _ in range(20)]
+            leaders.append([draw.leader for draw in draws if draw is not None])
+    assert leaders[0] == leaders[2]
+    assert sum(one == other for one, other in zip(leaders[0], leaders[1], strict=True)) < 5
+
+
 def test_the_order_in_which_changes_are_found_makes_no_difference():
     """PostgreSQL finds them in the order of its plan, and a plan may change at any time."""
     rows = [(item, 0.5, 0.01, 1) for item in (3, 1, 7, 5, 0)]
