@@ -67,9 +67,13 @@ class OpenItems(ItemValues, ABC):
     ) -> bool:
         """Return whether an annotator can be asked anything after a HIT of these items.
 
-        O(len(seen)), and with `never_asked` also one pass over arrays of all items.
+        If few items are left, it takes O(len(seen)), and with `never_asked` a pass over arrays of all items.
         """
         open_count = self.open_item_count
+        if never_asked is None:
+            may_end = len(items) + len(barred if seen_as_last_resort else seen_items)
+            if open_count >= may_end + self._fewest:
+                return True
         if never_asked is not None:
             items, seen_items, barred = (
                 [item for item in group if not never_asked[item]] for group in (items, seen_items, barred)

@@ -6,6 +6,9 @@ process, checks, conditions, a reason why there is none) is left to `LeaseBatch`
 lost in a race: a lost race is a HIT that is missing, and never an error.
 
 If the transaction fails, the answers are stored without next HITs, and this process forgets what it has assumed.
+
+Processes that draw at the same time may draw the same leaders, above all if no two items are equally uncertain. So a
+process that has lost HITs waits for the transactions of others before its next draws, if they wait for it as well.
 """
 
 import logging
@@ -47,9 +50,13 @@ from app.annotation.hits.no_hit_replies import step_before_draw_or_none
 from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.hits.store_answers_sql import STORE_ANSWERS_AND_LEASE, StoredAnswers, StoredAnswersAndLeasedHit
 from app.background.metrics import PROCESS_METRICS
-from app.database.session import Driver, fetch_rows, leads_to_citus
+from app.database.session import Driver, execute_statement, fetch_rows, leads_to_citus
 
 log = logging.getLogger(__name__)
+
+# The first lock of a transaction, and of no other ones, so it cannot be part of a deadlock.
+TAKE_TURN = text("SELECT pg_advisory_xact_lock(hashtext('campaign.turn'), CAST(:campaign AS int))")
+BATCHES_IN_TURN = 20  # after a lost HIT; then a batch without a turn shows whether others still draw at the same time
 
 NAMES_IN_FUNCTION = {"lock_version": "campaign_version"}
 LOCK_COLUMNS = ", ".join(
@@ -98,6 +105,7 @@ class AnswerLeases:
         states: States of the assignments, by id; empty if no HIT can be drawn in memory.
         proposed: HITs to lease, each with its request.
         leased_hits: HITs that were leased, by their place in `proposed`, from 1.
+        waits_for_turn: True while the answers wait for those of another process.
 
     """
 
@@ -108,6 +116,12 @@ class AnswerLeases:
     states: dict[int, AssignmentState] = field(default_factory=dict, init=False)
     proposed: list[tuple[PendingRequest, ProposedLease]] = field(default_factory=list, init=False)
     leased_hits: dict[int, LeasedHit] = field(default_factory=dict, init=False)
+    waits_for_turn: bool = field(default=False, init=False)
+
+    @property
+    def may_fail_because_of_leases(self) -> bool:
+        """True if the answers alone may be stored although the transaction failed."""
+        return bool(self.proposed) or self.waits_for_turn
 
     async def lock_answers_and_load_states(
         self, connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer]
@@ -116,6 +130,8 @@ class AnswerLeases:
         self.answering = {answer.assignment.assignment_id for answer in answers}
         cache, queries = self.cache, [request.request.query for request in self.requests.values()]
         campaign_index = cache.indexes.get(campaign_id)
+        if campaign_index is not None and campaign_index.batches_in_turn > 0:
+            await self.wait_for_turn(connection, campaign_index, campaign_id)
         histories = remembered_histories_by_assignment(campaign_index, queries)
         parameters = assignments_query_parameters(cache, campaign_id, queries, histories)
         parameters |= lock_query_parameters(campaign_id, answers)
@@ -131,6 +147,13 @@ class AnswerLeases:
                 set_or_remember_history_of_each_row(rows, histories, campaign_index)
                 self.states = {row.assignment_id: row for row in rows} if can_draw_in_memory(campaign) else {}
         return LockedAnswers.from_row(campaign, rows[0])
+
+    async def wait_for_turn(self, connection: Driver, campaign_index: CampaignIndex, campaign_id: int) -> None:
+        """Wait until no other process leases HITs of the campaign in turn; the statement after this sees all of them."""
+        campaign_index.batches_in_turn -= 1
+        self.waits_for_turn = True
+        await execute_statement(connection, TAKE_TURN, {"campaign": campaign_id})
+        self.waits_for_turn = False
 
     def propose_leases(
         self, locked: LockedAnswers, accepted: Sequence[tuple[int, LockedHit]], posteriors: Mapping[str, Any]
@@ -220,7 +243,11 @@ class AnswerLeases:
         return rows[0]
 
     def set_outcomes_after_commit(self) -> None:
-        """Give the requests their HITs; those without one are served later."""
+        """Give the requests their HITs; those without one are served later, and the next answers wait for their turn."""
+        if len(self.leased_hits) < len(self.proposed):
+            campaign_index = self.cache.indexes.get(self.proposed[0][1].assignment.campaign_id)
+            if campaign_index is not None:
+                campaign_index.batches_in_turn = BATCHES_IN_TURN
         for place, (pending, lease) in enumerate(self.proposed, start=1):
             if (leased_hit := self.leased_hits.get(place)) is not None:
                 set_leased_hit_as_outcome(self.cache, pending, lease, leased_hit)

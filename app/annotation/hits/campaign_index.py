@@ -134,6 +134,7 @@ class CampaignIndex:
         bytes_per_item: Memory that the index takes for an item, at most.
         segments: Outputs, if the items are systems.
         open_hits: Items of open HITs, as last read.
+        batches_in_turn: Batches of answers that are still to wait for those of other processes.
         own_answers: Implied pairs by annotator id.
         histories: Histories of annotators up to the watermark, by annotator id; none if they are read for each request.
         annotator_ids: Annotators with a history, by assignment id.
@@ -157,6 +158,7 @@ class CampaignIndex:
     bytes_per_item: int = INDEX_BYTES_PER_ITEM
     segments: SegmentIndex | None = None
     open_hits: OpenHits | None = None
+    batches_in_turn: int = 0
     comparisons_watermark: str | None = None
     audiences: ItemAudiences | None = None
     conditions: ItemConditions | None = None

@@ -197,7 +197,9 @@ async def store_answers_in_time_and_return_outcome_by_hit(
             return await store_answers_in_one_transaction(connection, cache, campaign_id, answers, leases)
         except Exception as problem:
             await close_driver_if_ruined(connection, problem)
-            if connection.is_closed() or (isinstance(problem, DATABASE_ERRORS) and not leases.proposed):
+            if connection.is_closed() or (
+                isinstance(problem, DATABASE_ERRORS) and not leases.may_fail_because_of_leases
+            ):
                 raise
             log.warning("campaign %s: answers are stored without next HITs: %r", campaign_id, problem)
     return await store_answers_in_one_transaction(connection, cache, campaign_id, answers)

@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from app.annotation.hits.answer_leases import BATCHES_IN_TURN
 from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache, load_campaign_index
 from app.annotation.hits.leases import NextHitRequest
@@ -239,6 +240,70 @@ async def test_answers_are_stored_without_next_hits_if_the_room_is_locked_for_to
             outcomes = await crowd.answer_and_ask(connection=connection)
     assert [outcome.request.answered.receipt.hit_id for outcome in outcomes] == [*answered.values()]
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 3
+    assert await crowd.copy_is_that_of_the_database()
+
+
+TURN = "SELECT pg_advisory_xact_lock(hashtext('campaign.turn'), CAST(id AS int)) FROM campaigns"
+
+
+async def create_crowd_that_lost_a_hit_to_another_process(engine):
+    """Both drew the least certain item to lead before either had leased it."""
+    crowd = await create_crowd(engine, people=1)
+    ((me, hit),) = crowd.held.items()
+    leader = next(item for item in range(60) if item not in hit.items)
+    await execute_sql(engine, f"UPDATE posteriors SET variance = variance * 0.9 WHERE subject <> {leader}")
+    crowd.cache.indexes.clear()
+    async with borrow_autocommit_driver(engine) as connection:
+        await crowd.cache.load_current_index(connection, crowd.campaign)
+    rival = await create_annotator(engine, crowd.campaign, "rival")
+    async with borrow_driver_in_transaction(engine) as holding:
+        await holding.execute(LOCK_ROOM_OF_EACH_CAMPAIGN)
+        asking = asyncio.create_task(find_or_lease_next_hit(engine, rival))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        answering = asyncio.create_task(crowd.answer_and_ask(me))
+        await wait_until(engine, requests_are_waiting_sql(2))
+    assert leader in (await asking).hit.items
+    (reply,) = await answering
+    assert leader not in reply.next_hit.hit.items
+    return crowd
+
+
+async def test_a_process_that_lost_a_hit_to_another_waits_for_its_turn_before_it_draws(engine):
+    crowd = await create_crowd_that_lost_a_hit_to_another_process(engine)
+    async with borrow_driver_in_transaction(engine) as holding:
+        await holding.execute(TURN)
+        answering = asyncio.create_task(crowd.answer_and_ask())
+        await wait_until(engine, requests_are_waiting_sql(1))
+    (reply,) = await answering
+    assert reply.next_hit.hit
+    assert are_leased_with_their_answers(crowd)
+
+
+async def test_a_process_that_loses_no_hit_waits_for_nobody(engine):
+    crowd = await create_crowd(engine)
+    async with borrow_driver_in_transaction(engine) as holding:
+        await holding.execute(TURN)
+        assert all(reply.next_hit.hit for reply in await crowd.answer_and_ask())
+
+
+async def test_a_process_that_loses_no_more_hits_stops_waiting(engine):
+    crowd = await create_crowd_that_lost_a_hit_to_another_process(engine)
+    for _ in range(BATCHES_IN_TURN):
+        await crowd.answer_and_ask()
+    async with borrow_driver_in_transaction(engine) as holding:
+        await holding.execute(TURN)
+        (reply,) = await crowd.answer_and_ask()
+    assert reply.next_hit.hit
+
+
+async def test_answers_are_stored_without_next_hits_if_their_turn_does_not_come(engine):
+    crowd = await create_crowd_that_lost_a_hit_to_another_process(engine)
+    async with borrow_driver_in_transaction(engine) as holding:
+        await holding.execute(TURN)
+        async with begin_session_with_short_lock_timeout(engine) as connection:
+            (reply,) = await crowd.answer_and_ask(connection=connection)
+    assert reply.receipt is not None
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 2
     assert await crowd.copy_is_that_of_the_database()
 
 
