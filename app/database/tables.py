@@ -327,8 +327,8 @@ hits = Table(
         "assignment_id",
         unique=True,
     ),
-    # The condition keeps statements that name no assignment from taking this index: a plan made while the table is small
-    # could go through all HITs of the campaign.
+    # The condition keeps statements that name no assignment from taking this index: a plan made while the table was
+    # small would go through all HITs of the campaign.
     partial_index("assignment_id IS NOT NULL", "hits_assignment_id_idx", "campaign_id", "assignment_id"),
     Index("hits_id_idx", "id"),  # for programs that name a HIT without its campaign
     # For queries of all open HITs: every open HIT has a leader.

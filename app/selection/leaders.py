@@ -51,9 +51,10 @@ class HighestVarianceLeaders:
     """Items by variance: a heap of the highest distinct values, and for each value the bucket of items that tie at it.
 
     All other items are unsorted and take one byte each. When few sorted items are left, the next highest values are
-    sorted, in one pass over all items; the last sorted ones may be barred for a long time, as leaders of open HITs. If
-    all sorted items are barred, a pass over the unsorted ones finds the leader, and they stay unsorted. At the start of a campaign all items tie, so there is one bucket. An empty bucket stays in
-    the heap until it comes to the top, or until the heap has outgrown its items.
+    sorted, in one pass over all items: the last sorted ones may be barred for long, as leaders of open HITs. If all
+    sorted items are barred, a pass over the unsorted ones finds the leader, and they stay unsorted. At the start of a
+    campaign all items tie, so there is one bucket. An empty bucket stays in the heap until it comes to the top, or
+    until the heap has outgrown its items.
     """
 
     def __init__(

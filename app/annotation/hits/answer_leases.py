@@ -149,7 +149,7 @@ class AnswerLeases:
         return LockedAnswers.from_row(campaign, rows[0])
 
     async def wait_for_turn(self, connection: Driver, campaign_index: CampaignIndex, campaign_id: int) -> None:
-        """Wait until no other process leases HITs of the campaign in turn; the statement after this sees all of them."""
+        """Wait until no other process leases HITs in turn; the next statement sees all that they have leased."""
         campaign_index.batches_in_turn -= 1
         self.waits_for_turn = True
         await execute_statement(connection, TAKE_TURN, {"campaign": campaign_id})
@@ -243,7 +243,7 @@ class AnswerLeases:
         return rows[0]
 
     def set_outcomes_after_commit(self) -> None:
-        """Give the requests their HITs; those without one are served later, and the next answers wait for their turn."""
+        """Give the requests their HITs. After a lost one, which is served later, the next answers wait for a turn."""
         if len(self.leased_hits) < len(self.proposed):
             campaign_index = self.cache.indexes.get(self.proposed[0][1].assignment.campaign_id)
             if campaign_index is not None:

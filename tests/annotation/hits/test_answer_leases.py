@@ -262,7 +262,9 @@ async def create_crowd_that_lost_a_hit_to_another_process(engine):
         await wait_until(engine, requests_are_waiting_sql(1))
         answering = asyncio.create_task(crowd.answer_and_ask(me))
         await wait_until(engine, requests_are_waiting_sql(2))
-    assert leader in (await asking).hit.items
+    asked = (await asking).hit
+    assert asked is not None
+    assert leader in asked.items
     (reply,) = await answering
     assert leader not in reply.next_hit.hit.items
     return crowd
