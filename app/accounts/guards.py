@@ -92,7 +92,7 @@ async def require_route_access_and_return_session(request: Request, database: Da
     if session is None:
         if session_secret_or_empty(request):
             await require_database_is_current_primary(request)  # an outdated one does not know a new login
-        raise login_redirect_or_401_error(request)
+        raise login_required_error(request)
     CURRENT_ACTOR.set(Actor(session.name, "page", session.user_id or None))
     require_access_to_route(request, session.access)
     return session
@@ -199,7 +199,7 @@ def session_secret_or_empty(request: Request) -> str:
     return request.cookies.get(request.app.state.cookie_name, "")
 
 
-def login_redirect_or_401_error(request: Request) -> Exception:
+def login_required_error(request: Request) -> Exception:
     if is_json_wanted(request):
         return Unauthenticated("Your login has ended. Nothing was changed; log in and try again.")
     current_path = request.url.path + (f"?{request.url.query}" if request.url.query else "")

@@ -237,13 +237,13 @@ class FitCache:
         thread next to the following one.
         """
         if result_key not in campaign_fits.results:
-            await asyncio.shield(asyncio.create_task(self.fit_in_thread_and_cache(campaign_fits, result_key, fit)))
+            await asyncio.shield(asyncio.create_task(self.ensure_fit_is_cached(campaign_fits, result_key, fit)))
         result = campaign_fits.results[result_key]
         if isinstance(result, Inestimable):
             raise Conflict(str(result), code=result.code)
         return cast("Result", result)
 
-    async def fit_in_thread_and_cache(
+    async def ensure_fit_is_cached(
         self, campaign_fits: CampaignFits, result_key: Hashable, fit: Callable[[Answers], Any]
     ) -> None:
         async with self.fit_lock:

@@ -87,7 +87,7 @@ REGISTRY_BY_SETTING: dict[str, Mapping[str, Any]] = {
 }
 
 
-def has_setting_choices(setting_name: str) -> bool:
+def has_setting_more_than_one_choice(setting_name: str) -> bool:
     return len(REGISTRY_BY_SETTING.get(setting_name, "more")) > 1
 
 

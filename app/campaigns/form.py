@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from pydantic import BaseModel
 
 from app.annotation.onboarding.entry_questions import error_by_wrong_question_line
-from app.annotation.platforms.registry import people_from_paid_per_person, people_from_paid_per_task
-from app.campaigns.choice_titles import choice_title_by_value, has_setting_choices
+from app.annotation.platforms.registry import people_from_paid_per_task, people_from_values_paid_per_person
+from app.campaigns.choice_titles import choice_title_by_value, has_setting_more_than_one_choice
 from app.campaigns.form_sections import (
     ASKED_BY_SETTING,
     CRITERIA_SETTING,
@@ -174,11 +174,16 @@ def build_form_sections(
         FormSection(
             group.step,
             group.title,
-            [field for name in group.basic_settings if has_setting_choices(name) for field in fields_by_setting[name]],
+            [
+                field
+                for name in group.basic_settings
+                if has_setting_more_than_one_choice(name)
+                for field in fields_by_setting[name]
+            ],
             [
                 field
                 for name in group.advanced_settings
-                if has_setting_choices(name)
+                if has_setting_more_than_one_choice(name)
                 for field in fields_by_setting[name]
             ],
             group.is_visible_to_annotators,
@@ -196,7 +201,9 @@ def add_fields_of_person_pay(
 
     Platforms that pay each person one reward show only the fields of a person, all others those of a task.
     """
-    per_person, per_task = (" ".join(ways()) for ways in (people_from_paid_per_person, people_from_paid_per_task))
+    per_person, per_task = (
+        " ".join(ways()) for ways in (people_from_values_paid_per_person, people_from_paid_per_task)
+    )
     (pay,), (task_minutes,), (minutes,), (tasks,) = (
         fields_by_setting[name] for name in ("pay_per_hit", "minutes_per_hit", PERSON_MINUTES_SETTING, TASKS_SETTING)
     )

@@ -8,7 +8,7 @@ that someone changed count, and if both kinds changed, those that are shown.
 from collections.abc import Mapping
 from math import isfinite
 
-from app.annotation.platforms.registry import people_from_paid_per_person
+from app.annotation.platforms.registry import people_from_values_paid_per_person
 from app.campaigns.settings import CampaignSettings
 from app.designs.person_work import reward_of_tasks
 from app.errors import Invalid
@@ -27,7 +27,7 @@ REWARD_DECIMALS = 4
 
 
 def pays_per_person(people_from: str) -> bool:
-    return people_from in people_from_paid_per_person()
+    return people_from in people_from_values_paid_per_person()
 
 
 def person_pay_form_values(settings: CampaignSettings) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.panel_presets import PANEL_PRESETS
-from app.annotation.platforms.registry import people_from_paid_per_person
+from app.annotation.platforms.registry import people_from_values_paid_per_person
 from app.campaigns import form, form_input, form_sections, form_values, setup_rail, step_input, step_report
 from app.campaigns.comparisons import ComparisonUnit, sections_with_comparisons_in_place_of_judgments
 from app.campaigns.conditions_check import load_short_block_note_or_empty
@@ -156,7 +156,7 @@ class StepPage:
             if campaign and self.step == STEP_BY_SETTING["open_link"]
             else None,
             "hourly_minimums": minimum_hourly_pay_by_platform_and_currency(),
-            "ways_paid_per_person": people_from_paid_per_person(),
+            "ways_paid_per_person": people_from_values_paid_per_person(),
             "task_size": sentence_on_task_size(campaign) if campaign else "",
             "starter_question": load_starter_question_or_refuse(self.template_name) if self.template_name else None,
         }

@@ -104,7 +104,7 @@ def parse_remark_from_form(form: Mapping[str, str], subject: str) -> Remark:
 
 def comment_without_invisible_characters_or_refuse(comment: str) -> str:
     """Return a comment without invisible characters. Raises `Invalid` (`comment_too_long`)."""
-    visible = text_without_invisible_characters(comment)
+    visible = text_without_control_characters(comment)
     if len(visible) > MAX_COMMENT_CHARS:
         raise Invalid(
             f"A comment has at most {MAX_COMMENT_CHARS} characters, and one of yours has {len(visible):,}. What you "
@@ -114,7 +114,7 @@ def comment_without_invisible_characters_or_refuse(comment: str) -> str:
     return visible
 
 
-def text_without_invisible_characters(text: str) -> str:
+def text_without_control_characters(text: str) -> str:
     lines = text.replace("\r\n", "\n")
     return "".join(one for one in lines if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs")).strip()
 

@@ -31,14 +31,15 @@ def telemetry_json_or_none(hit: ImportedHit) -> str | None:
     """Return the telemetry of a HIT's response, as JSON; None if nothing is known."""
     return (
         telemetry_of_answers_json_or_none(
-            [telemetry_of_criterion(hit, number) for number in range(len(hit.answer_details))], hit.scored_items
+            [telemetry_only_answer_of_criterion(hit, number) for number in range(len(hit.answer_details))],
+            hit.scored_items,
         )
         if hit.answer_details
         else None
     )
 
 
-def telemetry_of_criterion(hit: ImportedHit, criterion_number: int) -> Answer:
+def telemetry_only_answer_of_criterion(hit: ImportedHit, criterion_number: int) -> Answer:
     """Return an answer with nothing but its telemetry."""
     touches, playbacks, viewport = {}, {}, None
     for item, details in zip(hit.shown_items, hit.answer_details[criterion_number], strict=True):

@@ -217,7 +217,7 @@ async def check_settings_returning_if_workspace_checked(
             platform_service = PLATFORMS[service_platform_name()].service
             assert platform_service is not None  # noqa: S101  (it was found by it)
             service = connector.service_with_token(platform_service, token)
-            await service.require_accepted_token()
+            await service.refuse_unaccepted_token()
         elif stored is not None and is_connected and stored.workspace != chosen.workspace:
             service = connector.service_with_token_of_account(stored)
         else:

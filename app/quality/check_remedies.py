@@ -126,7 +126,7 @@ class RemedyPlanner:
 
     def remedies(self, kind: str) -> Iterator[CheckRemedy]:
         """Yield a share of tasks with which the rule can flag someone; otherwise one that needs fewer failures."""
-        percent = self.percent_to_show(self.campaign, kind)
+        percent = self.suggest_checks_percent(self.campaign, kind)
         shown = replace(self.campaign, checks_percent=percent)
         if not self.campaign.checks_percent or (percent > self.campaign.checks_percent and self.can_flag(shown, kind)):
             met = self.text_on_checks_met_by_one_person(shown, kind)
@@ -170,13 +170,13 @@ class RemedyPlanner:
         ]
         yield from stricter
         for percent, campaign in stricter:
-            yield percent, replace(campaign, checks_percent=self.percent_to_show(campaign, kind))
+            yield percent, replace(campaign, checks_percent=self.suggest_checks_percent(campaign, kind))
 
     def careful_percent(self, kind: str) -> float:
         """Return the share of checks that a careful person may fail, in percent."""
         return float(active_rule_choices_by_name(self.campaign)[kind].rule.model_dump()["careful_percent"])
 
-    def percent_to_show(self, campaign: Campaign, kind: str) -> float:
+    def suggest_checks_percent(self, campaign: Campaign, kind: str) -> float:
         """Return the share of tasks with which one person meets enough checks on average, or the largest possible one.
 
         The present share stays if more would not help.

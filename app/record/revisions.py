@@ -165,7 +165,7 @@ async def switch_revision_if_it_misses_decisions(engine: AsyncEngine, campaign_i
         with PROCESS_METRICS.counting_and_timing("easel_revisions_running", "easel_revision_seconds"):
             if needs_process:
                 url = engine.url.render_as_string(hide_password=False)
-                await run_in_process(make_revision_and_switch_to_it_at_url, url, campaign_id, now)
+                await run_in_process(switch_to_new_revision_in_own_process, url, campaign_id, now)
             else:
                 await make_revision_and_switch_to_it(engine, campaign_id, now=now)
 
@@ -183,7 +183,7 @@ async def is_revision_due_and_needs_process(engine: AsyncEngine, campaign_id: in
     )
 
 
-async def make_revision_and_switch_to_it_at_url(url: str, campaign_id: int, now: datetime) -> None:
+async def switch_to_new_revision_in_own_process(url: str, campaign_id: int, now: datetime) -> None:
     """Run `make_revision_and_switch_to_it` in a process that has no engine."""
     async with open_engine_of_own_process(url) as engine:
         await make_revision_and_switch_to_it(engine, campaign_id, now=now)

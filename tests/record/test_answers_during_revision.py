@@ -149,7 +149,7 @@ async def test_a_process_makes_a_revision_with_connections_of_its_own(engine, da
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", who, reason="bot", actor="ada", now=NOW
         )
-    await revisions.make_revision_and_switch_to_it_at_url(database_url, campaign.id, NOW)
+    await revisions.switch_to_new_revision_in_own_process(database_url, campaign.id, NOW)
     assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 0
     assert await fetch_value(engine, "SELECT revision FROM campaigns") == 1
 

@@ -75,7 +75,7 @@ class HeldItems(ShownItems):
     overtaken: bool
 
 
-async def take_over_hit_of_other_visit(connection: Driver, assignment: AssignmentState) -> None:
+async def move_held_hit_to_this_visit(connection: Driver, assignment: AssignmentState) -> None:
     """Move the HIT that the same person left open in another visit to this one, with its draft."""
     # Another request of this visit may have got a HIT meanwhile. Then the visit continues with that one.
     with suppress(UniqueViolationError):

@@ -24,7 +24,7 @@ from app.annotation.hits.assignment import (
 from app.annotation.hits.campaign_index import ChangesAndOpenHits, PosteriorCache
 from app.annotation.hits.condition_blocks import OutdatedRevisionError, set_place_in_blocks_of_assignment
 from app.annotation.hits.draw_hit import propose_hit_or_none
-from app.annotation.hits.held_hits import resume_held_hit_or_close_it_and_return_none, take_over_hit_of_other_visit
+from app.annotation.hits.held_hits import move_held_hit_to_this_visit, resume_held_hit_or_close_it_and_return_none
 from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.lease_functions_sql import LeasedHit, ProposedLease, try_to_lease_hits_and_return_them_by_place
 from app.annotation.hits.next_hit import HitOnPage, NextHit
@@ -218,7 +218,7 @@ class LeaseBatch:
             return reply
         if step == "take_over_hit":
             pending.assignment, pending.has_looked_elsewhere = None, True
-            await take_over_hit_of_other_visit(connection, assignment)
+            await move_held_hit_to_this_visit(connection, assignment)
             return None
         return await build_no_hit_reply_completing_assignment(connection, assignment, step, now=now)
 

@@ -8,7 +8,7 @@ from app.annotation.platforms.cell_reading import CellReader
 from app.designs.answer import INPUT_KINDS, MAX_VIEWPORT_CHARACTERS
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.playback import MAX_SECONDS
-from app.designs.remarks import MAX_COMMENT_CHARS, MAX_FLAG_CHARS, text_without_invisible_characters
+from app.designs.remarks import MAX_COMMENT_CHARS, MAX_FLAG_CHARS, text_without_control_characters
 from app.errors import join_names, shorten_echo
 from app.uploads import raise_upload_refusal_at_line
 
@@ -60,7 +60,7 @@ def detail_of_cell_or_none(line: int, column: str, cell: str, reader: CellReader
     if not cell:
         return None
     if limit := TEXT_LIMIT_BY_COLUMN.get(column):
-        text = text_without_invisible_characters(cell)
+        text = text_without_control_characters(cell)
         if len(text) > limit:
             refuse_detail_at_line(line, column, cell, f"a text of at most {limit} characters")
         return text or None

@@ -70,7 +70,7 @@ def recruiting_platform(crowd_settings: Mapping[str, Any]) -> Platform:
     return platform.platform_in_campaign_or_none(crowd_settings) or platform
 
 
-def people_from_paid_per_person() -> list[str]:
+def people_from_values_paid_per_person() -> list[str]:
     """Return the answers to “Where do people come from?” of platforms that pay each person one reward."""
     return [people_from for people_from, platform in PLATFORM_BY_PEOPLE_FROM.items() if platform.pays_per_person]
 

@@ -223,7 +223,7 @@ class PlatformService(Protocol):
     def session(self, *, seconds: float) -> AbstractAsyncContextManager["PlatformService"]:
         """Yield the same service with one connection for many calls, which makes none after this time."""
 
-    async def require_accepted_token(self) -> None:
+    async def refuse_unaccepted_token(self) -> None:
         """Raise `CallRefused` if the service does not accept the token."""
 
     async def load_balance(self, workspace: str) -> Balance: ...

@@ -10,7 +10,7 @@ from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND, CampaignSchema, load
 from app.campaigns.yaml_lines import YAML_MEDIA_TYPE
 from app.http.dependencies import AppSettings, Database, Now, Transaction, openapi_description_of_refusals
 from app.imports import campaign_file_io, campaign_zip
-from app.imports.api.imports import open_file_name_and_media_of_request, openapi_body_of_file_upload
+from app.imports.api.imports import open_file_name_and_media_zip_of_request, openapi_body_of_file_upload
 from app.imports.dependencies import RequestUploadSlots, campaign_archive_response
 
 router = program_router(
@@ -44,7 +44,7 @@ async def create_from_file(
     name.
     """
     async with (
-        open_file_name_and_media_of_request(request) as (file, name, _),
+        open_file_name_and_media_zip_of_request(request) as (file, name, _),
         slots.holding_slot_if_file_is_large(file),
     ):
         sent_campaign = await asyncio.to_thread(campaign_zip.read_campaign_file_or_zip, file, name, settings)

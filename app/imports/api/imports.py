@@ -154,7 +154,7 @@ async def import_items_into_campaign(
     """
     # The file first: while it comes in, however slowly, it must not keep a connection from others.
     async with (
-        open_file_name_and_media_of_request(request) as (file, name, media),
+        open_file_name_and_media_zip_of_request(request) as (file, name, media),
         slots.holding_slot_if_file_is_large(file, *([media.file] if media else [])),
         database.begin() as connection,
     ):
@@ -214,7 +214,7 @@ async def import_responses_into_campaign(
     interrupted after that, the server stores the rest; one import into a campaign runs at a time.
     """
     async with (
-        open_file_name_and_media_of_request(request) as (file, name, _),
+        open_file_name_and_media_zip_of_request(request) as (file, name, _),
         slots.holding_slot_if_file_is_large(file),
     ):
         return await responses_import.import_responses_of_file_and_return_receipt(
@@ -246,7 +246,7 @@ async def preview_responses_of_campaign(
 ) -> ResponsePreview:
     """Check a file of answers as its import does, and return what its first values would become. Nothing is stored."""
     async with (
-        open_file_name_and_media_of_request(request) as (file, name, _),
+        open_file_name_and_media_zip_of_request(request) as (file, name, _),
         slots.holding_slot_if_file_is_large(file),
     ):
         return await preview_responses_of_file_or_refuse(
@@ -261,7 +261,9 @@ async def preview_responses_of_campaign(
 
 
 @asynccontextmanager
-async def open_file_name_and_media_of_request(request: Request) -> AsyncIterator[tuple[BinaryIO, str, MediaZip | None]]:
+async def open_file_name_and_media_zip_of_request(
+    request: Request,
+) -> AsyncIterator[tuple[BinaryIO, str, MediaZip | None]]:
     """Yield the file in a request, a name whose ending names its format, and the zip of media of a form, if any."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type == "multipart/form-data":

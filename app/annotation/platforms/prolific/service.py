@@ -122,7 +122,7 @@ class ProlificService(PlatformService):
             transport=self._transport, verify=verify, trust_env=False, timeout=CALL_TIMEOUT_SECONDS
         )
 
-    async def require_accepted_token(self) -> None:
+    async def refuse_unaccepted_token(self) -> None:
         await self._call_api_for_json("GET", "/users/me/")
 
     async def load_balance(self, workspace: str) -> Balance:
