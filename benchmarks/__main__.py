@@ -1,4 +1,4 @@
-"""Run every benchmark except `hostile`, each in its own process: `python -m benchmarks [--llmfao FOLDER]`.
+"""Run all benchmarks but `hostile` and `checkouts`, each in its own process: `python -m benchmarks [--llmfao FOLDER]`.
 
 FOLDER contains llmfao.csv from the repository dustalov/evalica (commit 2ebe79e), which is not part of Easel. Without
 it, two tables about this file are skipped. A complete run takes about 45 minutes.
