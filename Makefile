@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 FREE_MB := 1024
-# Of the tests: one more than there are cores, because tests wait at times. More only start and collect once more.
+# Test processes: one more than there are cores, because tests sometimes wait. Each more costs a start and a collection.
 PROCESSES ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 7 ? cores + 1 : 8)))
 # python3 is often older than a python3.x beside it: take the first one that is new enough.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \

@@ -339,7 +339,7 @@ ROUTERS = (
 
 
 def create_server_app() -> FastAPI:
-    """Return the application for a process of a server, which draws other HITs than the other processes."""
+    """Return the application for a process of a server, with a random seed: each process draws other HITs."""
     return create_app(draw_seed=secrets.randbits(32))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from app.main import create_app, load_operator_or_installation_key
+from app.main import create_app, create_server_app, load_operator_or_installation_key
 from app.settings import Settings
 from tests.conftest import http_client
 
@@ -21,6 +21,15 @@ async def test_processes_share_a_key_that_the_first_of_them_made(engine):
 
 async def test_the_operators_key_is_used_as_it_is(engine):
     assert await load_operator_or_installation_key(engine, Settings(secret_key=SecretStr("k" * 32))) == "k" * 32
+
+
+async def test_the_processes_of_a_server_draw_from_different_seeds(database_url, monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    seeds = []
+    for app in (create_server_app(), create_server_app()):
+        async with app.router.lifespan_context(app):
+            seeds.append(app.state.posterior_cache.draw_seed)
+    assert len({*seeds}) == 2
 
 
 async def test_a_process_opens_as_many_connections_as_the_documentation_says(app):

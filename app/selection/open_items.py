@@ -67,7 +67,7 @@ class OpenItems(ItemValues, ABC):
     ) -> bool:
         """Return whether an annotator can be asked anything after a HIT of these items.
 
-        If few items are left, it takes O(len(seen)), and with `never_asked` a pass over arrays of all items.
+        O(1) if many items are left, else O(len(seen)); with `never_asked` also one pass over arrays of all items.
         """
         open_count = self.open_item_count
         if never_asked is None:

@@ -8,7 +8,7 @@ lost in a race: a lost race is a HIT that is missing, and never an error.
 If the transaction fails, the answers are stored without next HITs, and this process forgets what it has assumed.
 
 Processes that draw at the same time may draw the same leaders, above all if no two items are equally uncertain. So a
-process that has lost HITs waits for the transactions of others before its next draws, if they wait for it as well.
+process that has lost a HIT takes turns for its next batches: it draws when no other process that takes turns does.
 """
 
 import logging
@@ -54,7 +54,7 @@ from app.database.session import Driver, execute_statement, fetch_rows, leads_to
 
 log = logging.getLogger(__name__)
 
-# The first lock of a transaction, and of no other ones, so it cannot be part of a deadlock.
+# A transaction that takes this lock takes it before all others, so it cannot be part of a deadlock.
 TAKE_TURN = text("SELECT pg_advisory_xact_lock(hashtext('campaign.turn'), CAST(:campaign AS int))")
 BATCHES_IN_TURN = 20  # after a lost HIT; then a batch without a turn shows whether others still draw at the same time
 
@@ -65,8 +65,9 @@ LOCK_COLUMNS = ", ".join(
     for name in LockRow.__annotations__
 )
 
-# A row for each assignment, one row at least. The first one has the locked answers and the changes. The statement must
-# be the first of its transaction, which has no number then: so the watermark does not contain the answers to come.
+# A row for each assignment, one row at least. The first one has the locked answers and the changes. Before this
+# statement its transaction may only take a turn, which gives it no number. So the watermark does not contain the
+# answers to come.
 LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS = text(f"""
     SELECT {LOCK_COLUMNS}, assigned.* FROM {LOCK_ANSWERS_SOURCE}
     LEFT JOIN ({assignment_sql.SELECT_ASSIGNMENTS.text}) AS assigned ON true
@@ -105,7 +106,7 @@ class AnswerLeases:
         states: States of the assignments, by id; empty if no HIT can be drawn in memory.
         proposed: HITs to lease, each with its request.
         leased_hits: HITs that were leased, by their place in `proposed`, from 1.
-        waits_for_turn: True while the answers wait for those of another process.
+        waits_for_turn: True while the transaction waits for its turn.
 
     """
 

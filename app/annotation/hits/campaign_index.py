@@ -134,7 +134,7 @@ class CampaignIndex:
         bytes_per_item: Memory that the index takes for an item, at most.
         segments: Outputs, if the items are systems.
         open_hits: Items of open HITs, as last read.
-        batches_in_turn: Batches of answers that are still to wait for those of other processes.
+        batches_in_turn: Number of the next batches of answers that take turns with those of other processes.
         own_answers: Implied pairs by annotator id.
         histories: Histories of annotators up to the watermark, by annotator id; none if they are read for each request.
         annotator_ids: Annotators with a history, by assignment id.
@@ -260,7 +260,7 @@ class PosteriorCache:
     Attributes:
         max_bytes: Approximate memory of all copies. The copy that was used least recently is dropped for another one;
             a single copy is kept however large it is, with others that fit into a fifth of the memory.
-        draw_seed: Decides, with the seeds of the campaigns, which HITs are drawn. Processes with the same one draw the
+        draw_seed: Decides, with the seeds of the campaigns, which HITs are drawn. Processes with the same seed draw the
             same HITs at the same time, and lose them to each other.
         indexes: Current copies by campaign id.
         previous_indexes: Copies of the previous revision, for requests that arrive while the current one is loading.

@@ -1,14 +1,14 @@
 """The locks of a batch of answers, and what they guard: the HITs, their posteriors and their campaign.
 
-Locks are always taken in the same order: the right to store (which a new revision of the posteriors blocks for a
-moment), the law's state of the campaign (a row that not every law has), the rows of the HITs by id, the annotator's row
-(for a lease, its renewal or a late answer, not for an answer in time), the posterior rows by item number (for answers),
-then the room of the campaign (for a lease, its renewal, a late answer, or items that leave the pool), and at last the
-campaign's row. So two batches that share items, two posts of
-one HIT, and a concurrent renewal of a lease wait for each other instead of deadlocking. A lease in the transaction of
-answers comes after their posteriors, so it waits for no annotator: one whose row others have locked gets no HIT by it.
-With several criteria the posteriors by the first one are locked first, and their locks also protect those by the
-others.
+Locks are always taken in the same order: the turn (only by a process that has lost a HIT, for answers with next HITs,
+see `answer_leases`), the right to store (which a new revision of the posteriors blocks for a moment), the law's state
+of the campaign (a row that not every law has), the rows of the HITs by id, the annotator's row (for a lease, its
+renewal or a late answer, not for an answer in time), the posterior rows by item number (for answers), then the room of
+the campaign (for a lease, its renewal, a late answer, or items that leave the pool), and at last the campaign's row. So
+two batches that share items, two posts of one HIT, and a concurrent renewal of a lease wait for each other instead of
+deadlocking. A lease in the transaction of answers comes after their posteriors, so it waits for no annotator: one whose
+row others have locked gets no HIT by it. With several criteria the posteriors by the first one are locked first, and
+their locks also protect those by the others.
 """
 
 from collections import Counter

@@ -283,19 +283,21 @@ async def test_a_process_that_lost_a_hit_to_another_waits_for_its_turn_before_it
 
 async def test_a_process_that_loses_no_hit_waits_for_nobody(engine):
     crowd = await create_crowd(engine)
-    async with borrow_driver_in_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding, asyncio.timeout(60):
         await holding.execute(TURN)
         assert all(reply.next_hit.hit for reply in await crowd.answer_and_ask())
+    assert are_leased_with_their_answers(crowd)
 
 
 async def test_a_process_that_loses_no_more_hits_stops_waiting(engine):
     crowd = await create_crowd_that_lost_a_hit_to_another_process(engine)
     for _ in range(BATCHES_IN_TURN):
         await crowd.answer_and_ask()
-    async with borrow_driver_in_transaction(engine) as holding:
+    async with borrow_driver_in_transaction(engine) as holding, asyncio.timeout(60):
         await holding.execute(TURN)
         (reply,) = await crowd.answer_and_ask()
     assert reply.next_hit.hit
+    assert are_leased_with_their_answers(crowd)
 
 
 async def test_answers_are_stored_without_next_hits_if_their_turn_does_not_come(engine):
