@@ -56,7 +56,9 @@ log = logging.getLogger(__name__)
 
 # A transaction that takes this lock takes it before all others, so it cannot be part of a deadlock.
 TAKE_TURN = text("SELECT pg_advisory_xact_lock(hashtext('campaign.turn'), CAST(:campaign AS int))")
-BATCHES_IN_TURN = 20  # after a lost HIT; then a batch without a turn shows whether others still draw at the same time
+# The batch after them, without a turn, shows whether others still draw at the same time.
+BATCHES_IN_TURN_PER_LOST_HIT = 4
+MAX_BATCHES_IN_TURN = 20
 
 NAMES_IN_FUNCTION = {"lock_version": "campaign_version"}
 LOCK_COLUMNS = ", ".join(
@@ -130,11 +132,11 @@ class AnswerLeases:
         """Lock the answers as `lock_hits_of_answers_and_return_locked_answers` does, and read the assignments."""
         self.answering = {answer.assignment.assignment_id for answer in answers}
         cache, queries = self.cache, [request.request.query for request in self.requests.values()]
-        campaign_index = cache.indexes.get(campaign_id)
-        if campaign_index is not None and campaign_index.batches_in_turn > 0:
-            await self.wait_for_turn(connection, campaign_index, campaign_id)
+        has_turn = await self.wait_for_turn_if_hits_were_lost(connection, campaign_id)
+        campaign_index = cache.indexes.get(campaign_id)  # after the wait, in which it may have been replaced
         histories = remembered_histories_by_assignment(campaign_index, queries)
-        parameters = assignments_query_parameters(cache, campaign_id, queries, histories)
+        # In turn, open HITs are read even if they are remembered: otherwise the next draw takes the same leaders again.
+        parameters = assignments_query_parameters(cache, campaign_id, queries, histories, refresh=has_turn)
         parameters |= lock_query_parameters(campaign_id, answers)
         rows = await fetch_rows(connection, LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS, parameters, LockedAssignmentRow)
         rows.sort(key=lambda row: row["place"] or 0)
@@ -149,12 +151,21 @@ class AnswerLeases:
                 self.states = {row.assignment_id: row for row in rows} if can_draw_in_memory(campaign) else {}
         return LockedAnswers.from_row(campaign, rows[0])
 
-    async def wait_for_turn(self, connection: Driver, campaign_index: CampaignIndex, campaign_id: int) -> None:
-        """Wait until no other process leases HITs in turn; the next statement sees all that they have leased."""
-        campaign_index.batches_in_turn -= 1
+    async def wait_for_turn_if_hits_were_lost(self, connection: Driver, campaign_id: int) -> bool:
+        """Wait until no other process leases HITs in turn, and return True; return False if this process takes no turn.
+
+        The next statement sees all that the others have leased. If the turn does not come in time, the next batches
+        take none: the process that has it may hang.
+        """
+        campaign_index = self.cache.indexes.get(campaign_id)
+        if campaign_index is None or campaign_index.batches_in_turn == 0:
+            return False
+        batches_left, campaign_index.batches_in_turn = campaign_index.batches_in_turn - 1, 0
         self.waits_for_turn = True
         await execute_statement(connection, TAKE_TURN, {"campaign": campaign_id})
         self.waits_for_turn = False
+        campaign_index.batches_in_turn = batches_left
+        return True
 
     def propose_leases(
         self, locked: LockedAnswers, accepted: Sequence[tuple[int, LockedHit]], posteriors: Mapping[str, Any]
@@ -245,10 +256,11 @@ class AnswerLeases:
 
     def set_outcomes_after_commit(self) -> None:
         """Give the requests their HITs. After a lost one, which is served later, the next answers wait for a turn."""
-        if len(self.leased_hits) < len(self.proposed):
+        if lost_count := len(self.proposed) - len(self.leased_hits):
             campaign_index = self.cache.indexes.get(self.proposed[0][1].assignment.campaign_id)
             if campaign_index is not None:
-                campaign_index.batches_in_turn = BATCHES_IN_TURN
+                batches = min(BATCHES_IN_TURN_PER_LOST_HIT * lost_count, MAX_BATCHES_IN_TURN)
+                campaign_index.batches_in_turn = max(campaign_index.batches_in_turn, batches)
         for place, (pending, lease) in enumerate(self.proposed, start=1):
             if (leased_hit := self.leased_hits.get(place)) is not None:
                 set_leased_hit_as_outcome(self.cache, pending, lease, leased_hit)

@@ -6,7 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from app.annotation.hits.answer_leases import BATCHES_IN_TURN
+from app.annotation.hits import open_hits
+from app.annotation.hits.answer_leases import MAX_BATCHES_IN_TURN
 from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache, load_campaign_index
 from app.annotation.hits.leases import NextHitRequest
@@ -291,7 +292,7 @@ async def test_a_process_that_loses_no_hit_waits_for_nobody(engine):
 
 async def test_a_process_that_loses_no_more_hits_stops_waiting(engine):
     crowd = await create_crowd_that_lost_a_hit_to_another_process(engine)
-    for _ in range(BATCHES_IN_TURN):
+    for _ in range(MAX_BATCHES_IN_TURN):
         await crowd.answer_and_ask()
     async with borrow_driver_in_transaction(engine) as holding, asyncio.timeout(60):
         await holding.execute(TURN)
@@ -309,6 +310,41 @@ async def test_answers_are_stored_without_next_hits_if_their_turn_does_not_come(
     assert reply.receipt is not None
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 2
     assert await crowd.copy_is_that_of_the_database()
+
+
+async def test_a_process_whose_turn_did_not_come_does_not_wait_for_the_next_one(engine):
+    crowd = await create_crowd_that_lost_a_hit_to_another_process(engine)
+    async with borrow_driver_in_transaction(engine) as holding, asyncio.timeout(60):
+        await holding.execute(TURN)
+        async with begin_session_with_short_lock_timeout(engine) as connection:
+            (reply,) = await crowd.answer_and_ask(connection=connection)
+        ((me, _),) = crowd.held.items()
+        crowd.held[me] = reply.next_hit.hit
+        await crowd.answer_and_ask()
+    assert are_leased_with_their_answers(crowd)
+
+
+async def test_processes_in_turn_lose_no_hits_to_each_other_if_many_hits_are_open(engine, monkeypatch):
+    """Open HITs are remembered then, and what another process leases meanwhile is not among them."""
+    monkeypatch.setattr(open_hits, "MANY_OPEN_HITS", 3)
+    first = await create_crowd_that_lost_a_hit_to_another_process(engine)
+    for number in range(3):
+        await find_or_lease_next_hit(engine, await create_annotator(engine, first.campaign, f"holder {number}"))
+    person = await create_annotator(engine, first.campaign, "person")
+    cache = PosteriorCache(draw_seed=1)
+    second = Crowd(engine, first.campaign, {person: await try_to_lease_hit(engine, person, cache=cache)}, cache)
+    await execute_sql(engine, "UPDATE posteriors SET variance = variance * (0.9 + 0.001 * subject)")
+    for crowd in (first, second):
+        crowd.cache.indexes.clear()
+        async with borrow_autocommit_driver(engine) as connection:
+            index = await crowd.cache.load_current_index(connection, crowd.campaign)
+        index.batches_in_turn = MAX_BATCHES_IN_TURN
+    lost = []
+    for _ in range(5):
+        for crowd in (first, second):
+            await crowd.answer_and_ask()
+            lost.append(not are_leased_with_their_answers(crowd))
+    assert not any(lost[2:])  # the first answers of each process read the open HITs
 
 
 FAIL = "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'no lease'; END$$"
