@@ -24,7 +24,7 @@ FIRST_PORT = 8940
 
 
 class Order(NamedTuple):
-    """What a checkout measures next; `way` is page or pgbench."""
+    """The next measurement of a checkout; `way` is page or pgbench."""
 
     way: str
     items: int
