@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 from itertools import chain
-from typing import Any
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -48,10 +47,8 @@ from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, platforms_
 from app.annotation.platforms.visit_limit import VisitLimiter
 from app.background import readiness
 from app.background.ending import PROCESS_IS_ENDING
-from app.background.health import CheckResult
 from app.background.loop import BackgroundLoop
 from app.background.metrics import SAVE_PAUSE_SECONDS, make_metrics_saver
-from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
 from app.campaigns.pages import approvals as approval_pages
 from app.campaigns.pages import campaigns, preview, quality_rules, setup, visit_preview
@@ -251,19 +248,10 @@ def start_and_register_background_loops(state: State, settings: Settings) -> lis
         loops.append(BackgroundLoop("metrics", save, pause_seconds=SAVE_PAUSE_SECONDS))
     parts = (state.campaign_monitor, state.rehearsals, state.comparisons, state.live)
     for work in (*loops, state.outbox.sending, state.server_call_work.calling, *(part.tasks for part in parts)):
-        state.readiness.register_check(work.name, make_readiness_check_of_work(work), is_required=False)
+        state.readiness.register_check(work.name, readiness.make_check_of_work(work), is_required=False)
     for loop in loops:
         loop.start()
     return loops
-
-
-def make_readiness_check_of_work(work: BackgroundLoop | KeyedTasks[Any]) -> readiness.ReadinessCheck:
-    """Return the check of a background loop or group of tasks for `/ready`."""
-
-    async def check() -> CheckResult:
-        return work.health_check_result()
-
-    return check
 
 
 # The routers with the most requests come first, because FastAPI tries them in order.

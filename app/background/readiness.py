@@ -9,6 +9,8 @@ from typing import Any
 
 from app.background.ending import PROCESS_IS_ENDING
 from app.background.health import CheckResult
+from app.background.loop import BackgroundLoop
+from app.background.tasks import KeyedTasks
 from app.database.migrate import newest_schema_revision
 from app.database.session import DATABASE_ERRORS, ServingConnections
 
@@ -112,3 +114,12 @@ def build_readiness_report_body(results: dict[str, CheckResult], failed_names: l
     message = " ".join(f"{name}: {results[name].detail}" for name in failed_names)
     error = {"code": "not_ready", "message": message, "details": {"failed": failed_names}}
     return {"status": "not_ready", "checks": checks, "error": error}
+
+
+def make_check_of_work(work: BackgroundLoop | KeyedTasks[Any]) -> ReadinessCheck:
+    """Return the check of a background loop or group of tasks for `/ready`."""
+
+    async def check() -> CheckResult:
+        return work.health_check_result()
+
+    return check

@@ -1,5 +1,6 @@
 """A webhook is signed, goes where it may, and ends in time."""
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -100,11 +101,20 @@ def test_the_internet_is_public(subtests):
             assert is_public_address(address)
 
 
+def look_up_names_by(monkeypatch, look_up):
+    """Let the event loop, whichever it is, look up names by a function instead of the system."""
+
+    async def getaddrinfo(host, *_, **__):
+        return look_up(host)
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
+
+
 async def test_a_name_that_leads_inside_is_refused_unless_the_operator_allows_it(monkeypatch):
     with webhook_receiver() as got:
         port = int(got.address.rpartition(":")[2].partition("/")[0])
         place = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [place])
+        look_up_names_by(monkeypatch, lambda _: [place])
         with pytest.raises(DeliveryFailed, match="private network"):
             await post_signed_webhook(f"https://hook.example:{port}/", {}, KEY, 1, allow_private=False)
         with pytest.raises(DeliveryFailed, match="only over TLS"):
@@ -130,11 +140,11 @@ async def test_an_encoded_name_is_looked_up_as_it_is_written(monkeypatch):
     with webhook_receiver() as got:
         port = int(got.address.rpartition(":")[2].partition("/")[0])
 
-        def look_up(host, *_, **__):
+        def look_up(host):
             looked_up.append(host)
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
-        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        look_up_names_by(monkeypatch, look_up)
         await post_signed_webhook(f"http://xn--strae-oqa.example:{port}/", {}, KEY, 1, allow_private=True)
     assert looked_up == ["xn--strae-oqa.example"]
 
@@ -147,12 +157,12 @@ async def test_the_name_is_looked_up_once_and_the_certificate_has_to_be_its_own(
     webhook.system_ssl_context.cache_clear()
     looked_up = []
 
-    def look_up_once(host, *_, **__):
+    def look_up_once(host):
         looked_up.append(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))] if len(looked_up) == 1 else []
 
     with webhook_receiver(certificate=certificate) as got:
-        monkeypatch.setattr(socket, "getaddrinfo", look_up_once)
+        look_up_names_by(monkeypatch, look_up_once)
         address = f"https://hook.example:{got.address.rpartition(':')[2]}"
         if certified == "hook.example":
             await post_signed_webhook(address, {}, KEY, 1, allow_private=True)
