@@ -425,6 +425,8 @@ async def test_a_primary_that_may_be_outdated_does_not_call_a_login_or_token_unk
         reply, status = await ask(client, cookie_name)
         assert reply.status_code == status
         proxy.swallowed = b"INSERT INTO audit_log" if ask is with_wrong_password else b"pg_logical_emit_message"
+        # A connection that has sent a statement before does not send its text again.
+        await app.state.database.dispose()
         await asyncio.sleep(PrimaryProof.FRESH_SECONDS)
         outdated, _ = await ask(client, cookie_name)
     assert (outdated.status_code, outdated.headers["retry-after"]) == (503, "2")
