@@ -1,6 +1,7 @@
 """How PostgreSQL finds the rows of the serving path, when it plans before there is anything to find."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -105,6 +106,13 @@ WHERE_FEW_ARE_OPEN = {
 ALL_OPEN = "hits_open_idx"
 HELD = "hits_held_idx"
 WITH_CLOSED_OUT = {HELD: "items", "hits_one_open_idx": "assignment_id"}
+# How often these look for the open HITs of an assignment: for its own, and for those of the annotator's other visits.
+OPEN_HITS_OF_ASSIGNMENT = {
+    "assignment_sql.SELECT_ASSIGNMENTS": 2,
+    "assignment_sql.SELECT_EXTENDED_ASSIGNMENTS": 2,
+    "answer_leases.LOCK_ANSWERS_AND_SELECT_ASSIGNMENTS": 2,
+    "lease_sql.INSERT_LEASE": 1,
+}
 WITHOUT_CAMPAIGN = {"program_annotators.SELECT_PROGRAM_HIT"}  # a program answers a HIT by its number alone
 
 # PostgreSQL takes a table of less than 10 pages for one of 10, in which it matters little how rows are found. So it may
@@ -199,10 +207,17 @@ async def test_rows_are_found_by_more_than_their_campaign(plans, subtests):
         assert [node for node in nodes if node.index.startswith("items") and "number" not in node.condition] == []
 
 
-async def test_plans_made_on_a_new_server_go_through_no_campaign(engine):
-    nodes = nodes_of(await plan_by_statement(engine), but=WHOLE_CAMPAIGN | WHOLE_CAMPAIGN_AT_TIMES)
-    hot = [node for node in nodes if node.index.startswith(HOT) and node.index not in (WATERMARK, ONE_ROW, REMARKED)]
-    assert [node for node in hot if " AND " not in node.condition and node.index != BY_ID] == []
+async def test_plans_made_on_a_new_server_go_through_no_campaign_and_no_earlier_hits_of_an_annotator(engine, subtests):
+    plans = await plan_by_statement(engine)
+    nodes = nodes_of(plans, but=WHOLE_CAMPAIGN | WHOLE_CAMPAIGN_AT_TIMES)
+    with subtests.test("rows are found by more than their campaign"):
+        hot = [node for node in nodes if node.index.startswith(HOT)]
+        narrow = [node for node in hot if node.index not in (WATERMARK, ONE_ROW, REMARKED, BY_ID)]
+        assert [node for node in narrow if " AND " not in node.condition] == []
+    with subtests.test("the open HITs of an assignment are found without its answered ones"):
+        used = {name: Counter(node.index for node in plans[name]) for name in OPEN_HITS_OF_ASSIGNMENT}
+        found = {name: indexes["hits_one_open_idx"] for name, indexes in used.items()}
+        assert found == OPEN_HITS_OF_ASSIGNMENT
 
 
 async def test_who_holds_an_item_is_found_by_the_item_and_open_hits_are_read_by_few(plans, subtests):
