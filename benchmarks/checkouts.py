@@ -98,7 +98,7 @@ def compare_checkouts(folders: list[Path], orders: list[Order], rounds: int) -> 
         for number in range(rounds):
             for order in orders:
                 for checkout in checkouts if number % 2 == 0 else checkouts[::-1]:
-                    results[order, checkout.folder.name].append(checkout.measure(order))
+                    results[order, str(checkout.folder)].append(checkout.measure(order))
                 results[order, "pgbench"].append(checkouts[0].measure(order._replace(way="pgbench")))
     finally:
         for checkout in checkouts:
