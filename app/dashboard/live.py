@@ -165,7 +165,12 @@ class LiveDashboards:
             # Read before the state: an answer in between is in the state already, and causes one more computation.
             new_marker = await load_dashboard_change_marker(connection, criterion, old_marker, now=now)
             state = broadcast.state
-            if state is None or new_marker != old_marker or state.snapshot.campaign != criterion.campaign:
+            if (
+                state is None
+                or new_marker != old_marker
+                or state.snapshot.campaign != criterion.campaign
+                or state.snapshot.crowd_gone != new_marker.crowd_gone  # it went after the old marker, and came back
+            ):
                 state = await load_dashboard_state(connection, self.cache, self.followers, criterion, now=now)
                 broadcast.publish(state)
                 if state.unread_answer_count:

@@ -217,6 +217,32 @@ async def test_a_change_of_the_settings_reaches_viewers(engine, watching, monkey
         assert (await first(states)).figures["cards"] != before
 
 
+async def test_a_crowd_that_is_gone_for_less_than_a_second_is_not_shown_as_gone_for_longer(
+    engine, watching, monkeypatch
+):
+    """It goes between the look for changes and the computation, and is back before the next look."""
+    monkeypatch.setattr(live, "MAX_STATE_AGE_SECONDS", 1_000)
+    original, rehearsal = await create_running_campaign(engine), await create_running_campaign(engine)
+    await execute_sql(engine, f"UPDATE campaigns SET rehearsal_of = {original.id} WHERE id = {rehearsal.id}")
+    await execute_sql(engine, f"INSERT INTO crowds VALUES ({rehearsal.id}, '{{}}', now() + interval '1 hour')")
+    look, looks = state.load_dashboard_change_marker, []
+
+    async def look_at_a_crowd_that_goes_and_comes_back(*arguments, **named):
+        looks.append(1)
+        if len(looks) == 2:
+            await execute_sql(engine, "UPDATE crowds SET led_until = now() + interval '1 hour'")
+        marker = await look(*arguments, **named)
+        if len(looks) == 1:
+            await execute_sql(engine, "UPDATE crowds SET led_until = now() - interval '1 hour'")
+        return marker
+
+    monkeypatch.setattr(live, "load_dashboard_change_marker", look_at_a_crowd_that_goes_and_comes_back)
+    async with aclosing(watching.stream_states(rehearsal.slug)) as states:
+        assert (await first(states)).figures["crowd_gone"]
+        async with asyncio.timeout(20):
+            assert not (await first(states)).figures["crowd_gone"]
+
+
 async def test_a_database_that_is_away_for_a_moment_ends_no_stream(engine, watching, monkeypatch):
     campaign = await create_running_campaign(engine)
     look = watching.publish_state_if_changed_and_load_marker
