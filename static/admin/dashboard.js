@@ -11,6 +11,7 @@ import { localizeTimes } from "./times.js";
 
 const SEARCH_DELAY_MS = 250;
 const MIN_MS_BETWEEN_UPDATES = 2000;
+const RECONNECT_MS = 5000;
 const PARTS = [".campaign-head", ".by-criterion", "#without-crowd", "#left-over", "#lessons", "#cards", "#scores", "#item", "#unjudged", "#match-matrix", "#course", "#timeline"];
 
 const byId = (id) => document.getElementById(id);
@@ -27,6 +28,7 @@ async function refresh({ isLive = false } = {}) {
   const isNewest = startRefresh();
   const reply = await fetchPart(location.href).catch(() => null);
   if (!isNewest() || !reply) return; // a newer request is under way, or the next event tries again
+  if (reply.status >= 500) return; // the server, or a proxy before it, will be back
   if (!reply.ok || reply.redirected) {
     location.reload();
     return;
@@ -198,32 +200,38 @@ function showNewestState() {
   refresh({ isLive: true });
 }
 
-const events = new EventSource(dashboard.dataset.events);
-events.addEventListener("message", (event) => {
-  if (event.lastEventId === version) return;
-  version = event.lastEventId;
-  newestState = JSON.parse(event.data);
-  updatedAt = Date.now();
-  showNewestState();
-});
-events.addEventListener("open", () => {
-  isConnected = true;
-  showAge();
-  setText(byId("connection"), "");
-});
-events.addEventListener("logged-out", () => location.reload());
-events.addEventListener("error", () => {
-  const hasEnded = events.readyState === EventSource.CLOSED;
-  isConnected = false;
-  showAge();
-  if (hasEnded) refresh(); // leads to the login if the session has ended
-  setText(byId("connection"), hasEnded
-    ? "Live updates have stopped. Reload the page to see new answers."
-    : "The connection was lost. Trying again. Answers are safe, and this page will catch up.");
-});
+let events = null;
+
+/** Receive states. A browser tries again by itself, except after a refusal, such as that of a server that starts. */
+function receiveStates() {
+  events = new EventSource(dashboard.dataset.events);
+  events.addEventListener("message", (event) => {
+    if (event.lastEventId === version) return;
+    version = event.lastEventId;
+    newestState = JSON.parse(event.data);
+    updatedAt = Date.now();
+    showNewestState();
+  });
+  events.addEventListener("open", () => {
+    isConnected = true;
+    showAge();
+    setText(byId("connection"), "");
+  });
+  events.addEventListener("logged-out", () => location.reload());
+  events.addEventListener("error", () => {
+    isConnected = false;
+    showAge();
+    setText(byId("connection"), "The connection was lost. Trying again. Answers are safe, and this page will catch up.");
+    if (events.readyState !== EventSource.CLOSED) return;
+    refresh(); // leads to the login if the session has ended
+    setTimeout(receiveStates, RECONNECT_MS);
+  });
+}
+
 addEventListener("pagehide", () => events.close());
 document.addEventListener("visibilitychange", showNewestState);
 
+receiveStates();
 makeTabs(document.querySelector("[data-tabs]"), "chart");
 setInterval(showAge, 1000);
 showAge();

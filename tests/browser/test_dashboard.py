@@ -1,5 +1,6 @@
 """The campaign page in a browser: it moves when an answer came in, reads by pointer and keys, and looks right."""
 
+import asyncio
 import re
 import secrets
 from collections.abc import Sequence
@@ -7,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from app.accounts import login
 from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
@@ -96,6 +97,30 @@ async def test_a_page_that_lost_its_connection_catches_up(watch: Any, task: Any)
     await answered(campaign, [0.0, 20.0, 40.0, 80.0, 100.0])
     await expect(page.locator('[data-word="judgments"]')).to_have_text("0 of 30")
     await page.unroute("**/events")
+    await expect(page.locator('[data-word="judgments"]')).to_have_text("5 of 30")
+    await expect(page.locator("#connection")).to_be_empty()
+    assert await page.evaluate("window.loadedOnce")
+
+
+async def test_a_page_catches_up_after_a_proxy_has_refused_its_requests(watch: Any, task: Any) -> None:
+    """A browser does not try again by itself after a refusal."""
+    campaign = await task(judgments_per_item=3)
+    page = await watch(campaign, connected=False)
+    await page.evaluate("window.loadedOnce = true")
+    are_refused = asyncio.Event()
+
+    async def refuse(route: Route) -> None:
+        await route.fulfill(status=502, body="Bad gateway")
+        if not route.request.url.endswith("/events"):  # the page asks for its parts after the refusal of events
+            are_refused.set()
+
+    await page.route("**/admin/campaigns/**", refuse)
+    await page.unroute("**/events")
+    async with asyncio.timeout(60):
+        await are_refused.wait()
+    await answered(campaign, [0.0, 20.0, 40.0, 80.0, 100.0])
+    await expect(page.locator("#connection")).to_contain_text("The connection was lost")
+    await page.unroute("**/admin/campaigns/**")
     await expect(page.locator('[data-word="judgments"]')).to_have_text("5 of 30")
     await expect(page.locator("#connection")).to_be_empty()
     assert await page.evaluate("window.loadedOnce")
