@@ -186,7 +186,9 @@ async def open_application(app: FastAPI, settings: Settings, draw_seed: int = 0)
     state.load_finding_about_annotators = partial(
         load_finding_about_annotators_or_none, state.fits, state.reading_database
     )
-    state.campaign_monitor = CampaignMonitor(state.database, dependencies.get_now, monitor.CAMPAIGN_SCANS)
+    state.campaign_monitor = CampaignMonitor(
+        state.database, dependencies.get_now, monitor.CAMPAIGN_SCANS, processes=settings.workers
+    )
     state.rehearsals = RehearsalCrowds(state.database, dependencies.utc_now, state.campaign_monitor.request_scan)
     state.upload_slots = UploadSlots()
     state.visit_limiter = VisitLimiter(key, settings)

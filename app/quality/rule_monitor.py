@@ -19,7 +19,9 @@ from app.errors import Refusal
 log = logging.getLogger(__name__)
 
 MIN_SCAN_PAUSE_SECONDS = 3.0  # one scan covers the answers that come meanwhile
-SCAN_PAUSE_FACTOR = 20  # times the duration of the last scan, so that scans use at most a twentieth of a processor
+# Times the duration of the last scan and the number of processes, each of which scans what it has stored. So the scans
+# of a campaign use at most a twentieth of a processor.
+SCAN_PAUSE_FACTOR = 20
 MAX_REMEMBERED_SCANS = 100  # scan positions kept; a scan with one ends at once if there are no new answers
 
 
@@ -44,11 +46,23 @@ class CampaignMonitor:
         scans: Sequence[CampaignScan],
         *,
         pause: float = MIN_SCAN_PAUSE_SECONDS,
+        processes: int = 1,
     ) -> None:
+        """Make a monitor.
+
+        Args:
+            database: The database.
+            clock: Returns the time.
+            scans: The scans, in the order in which they run.
+            pause: Shortest time between two scans of a campaign, in seconds.
+            processes: Number of processes of this server, each with a monitor.
+
+        """
         self.database = database
         self.clock = clock
         self.scans = scans
         self.pause = pause
+        self.pause_factor = SCAN_PAUSE_FACTOR * processes
         self.requested: set[int] = set()
         self.tasks = KeyedTasks[int]("scans", retry_seconds=pause or MIN_SCAN_PAUSE_SECONDS)
         self.positions: LRUCache[tuple[int, int], Any] = LRUCache(MAX_REMEMBERED_SCANS)
@@ -76,7 +90,7 @@ class CampaignMonitor:
             if errors:
                 self.requested.add(campaign_id)
                 raise errors[0]
-            pause = max(self.pause, SCAN_PAUSE_FACTOR * (time.monotonic() - began))
+            pause = max(self.pause, self.pause_factor * (time.monotonic() - began))
 
     async def run_scan_and_return_exception_or_none(self, campaign_id: int, scan_index: int) -> Exception | None:
         """Run one of the scans; return what it raised."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.goal_monitor.monitor import GoalScanState
-from app.quality import inputs, run_rules
+from app.quality import inputs, rule_monitor, run_rules
 from app.quality.rule import RuleAssessment
 from app.quality.rule_assessments import iterate_assessments_by_rule
 from app.quality.rule_monitor import CampaignMonitor
@@ -214,6 +215,30 @@ async def test_a_look_that_fails_is_made_again_and_keeps_no_other_one_from_being
     assert (problems, len(made)) == ([], 3)
     assert looks.tasks.health_check_result().ok
     assert "scans: failed for 7" in caplog.text
+
+
+@pytest.mark.parametrize(("processes", "pause"), [(1, 20), (3, 60)])
+async def test_all_processes_together_look_for_at_most_a_twentieth_of_the_time(engine, monkeypatch, processes, pause):
+    now, pauses = [0.0], []
+
+    async def take_a_second(*_, **__):
+        now[0] += 1
+        if now[0] == 1:
+            looks.request_scan(7)  # an answer came meanwhile
+        return "seen"
+
+    async def clock():
+        return NOW
+
+    async def sleep(seconds):
+        pauses.append(seconds)
+
+    monkeypatch.setattr(rule_monitor, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(rule_monitor, "asyncio", SimpleNamespace(sleep=sleep))
+    looks = CampaignMonitor(engine, clock, (take_a_second,), pause=0.001, processes=processes)
+    looks.request_scan(7)
+    await looks.tasks.wait()
+    assert pauses == [0.001, pause]
 
 
 async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engine, rng):
