@@ -20,6 +20,7 @@ import multiprocessing
 import os
 import re
 import secrets
+import socket
 import subprocess
 import sys
 import time
@@ -180,7 +181,11 @@ class MeasuredProcesses:
 
 @contextmanager
 def run_server(url: str, port: int, workers: int) -> Iterator[ProcessGroup]:
-    """Run a server during a `with` block, and yield its processes once each worker has answered."""
+    """Run a server during a `with` block, and yield its processes once each worker has answered.
+
+    Raises OSError if another program listens on the port: its answers would be measured instead.
+    """
+    socket.create_server(("127.0.0.1", port)).close()
     environment = os.environ | UNLIMITED_VISITS_ENVIRONMENT | {"DATABASE_URL": url, "EASEL_SECRET_KEY": SECRET_KEY}
     command = [sys.executable, "-m", "app.cli", "serve", "--port", str(port), "--workers", str(workers)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
