@@ -19,8 +19,8 @@ from app.errors import Refusal
 log = logging.getLogger(__name__)
 
 MIN_SCAN_PAUSE_SECONDS = 3.0  # one scan covers the answers that come meanwhile
-# Times the duration of the last scan and the number of processes, each of which scans what it has stored. So the scans
-# of a campaign use at most a twentieth of a processor.
+# Times the duration of the last scan and the number of processes, because each process scans after its own answers. So
+# all scans of a campaign use at most a twentieth of a processor.
 SCAN_PAUSE_FACTOR = 20
 MAX_REMEMBERED_SCANS = 100  # scan positions kept; a scan with one ends at once if there are no new answers
 
