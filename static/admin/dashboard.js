@@ -215,6 +215,7 @@ function receiveStates() {
   events.addEventListener("open", () => {
     isConnected = true;
     showAge();
+    if (byId("connection").textContent) refresh(); // what was chosen meanwhile may have been refused
     setText(byId("connection"), "");
   });
   events.addEventListener("logged-out", () => location.reload());

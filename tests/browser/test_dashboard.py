@@ -126,6 +126,20 @@ async def test_a_page_catches_up_after_a_proxy_has_refused_its_requests(watch: A
     assert await page.evaluate("window.loadedOnce")
 
 
+async def test_a_search_that_a_proxy_refused_is_made_up_for_when_the_server_is_back(
+    watch: Any, answered_task: Any
+) -> None:
+    """No answer comes meanwhile, so no new state does."""
+    page = await watch(await answered_task(), connected=False)
+    await expect(page.locator("#connection")).to_contain_text("The connection was lost")
+    await page.route("**/admin/campaigns/**", lambda route: route.fulfill(status=502, body="Bad gateway"))
+    async with page.expect_response("**/admin/campaigns/*?*"):
+        await page.get_by_role("searchbox").fill("run")
+    await page.unroute("**/admin/campaigns/**")
+    await page.unroute("**/events")
+    await expect(page.locator(".scores tbody th")).to_have_text(["run"])
+
+
 async def test_a_pause_shows_on_every_open_page(watch: Any, task: Any) -> None:
     campaign = await task()
     page, other = await watch(campaign), await watch(campaign)
