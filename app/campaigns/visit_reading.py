@@ -45,7 +45,7 @@ def readable_visit_table_by_setting(settings: CampaignSettings) -> dict[str, Rea
 
 
 def readable_question_row(question: EntryQuestion) -> tuple[str, str, str, str]:
-    """Return the text of a question, its possible answers, whether it must be answered, and of whom it is asked."""
+    """Return the text of a question, its possible answers, whether it must be answered, and when it is asked."""
     if question.number:
         answer = ", ".join(format_number_parts(question.number))
     else:

@@ -80,7 +80,7 @@ class EntryQuestion(NamedTuple):
         optional: True if the answer may be empty.
         screening_choices: Choices of people who cannot take part.
         number: Limits of the answer if it is a number, else None.
-        only_if: Of whom it is asked; None if it is asked of everyone.
+        only_if: When it is asked; None if always.
 
     """
 
@@ -257,7 +257,7 @@ def format_choice_parts(question: EntryQuestion) -> list[str]:
 
 
 def format_condition_parts(question: EntryQuestion) -> list[str]:
-    """Return the parts of a line that say of whom a question is asked."""
+    """Return the parts of a line that say when a question is asked."""
     if question.only_if is None:
         return []
     return [f"{CONDITION_PREFIX} {question.only_if.question} = {answer}" for answer in question.only_if.answers]

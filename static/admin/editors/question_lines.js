@@ -18,7 +18,7 @@ export function parseLine(line) {
   return { name: match?.[1] ?? "", optional: Boolean(match?.[2]), text, choices, number, condition };
 }
 
-/** Return of whom a question is asked: the name of an earlier question and the answers to it; null for everyone. */
+/** Return when a question is asked: the name of an earlier question and the answers to it; null for always. */
 function parseCondition(parts) {
   const matches = parts.map((part) => CONDITION.exec(part)).filter(Boolean);
   if (!matches.length) return null;

@@ -310,7 +310,7 @@ function editQuestions(text) {
     }));
   }
 
-  /** Return the controls that say of whom a question is asked; empty if no question before it has choices. */
+  /** Return the controls that say when a question is asked; empty if no question before it has choices. */
   function drawCondition(questions, index) {
     const { condition } = questions[index];
     const earlier = [...questions.entries()].filter(([place, { choices }]) => place < index && choices.some(isWritten));
@@ -337,7 +337,8 @@ function editQuestions(text) {
 
   /** Return a box for each answer after which a question is asked, ticked or not; one answer at least must be ticked. */
   function drawConditionAnswers(answers, choices, index) {
-    const known = [...choices.entries()].filter(([, choice]) => isWritten(choice));
+    const isKept = (choice) => isWritten(choice) || answers.includes(choice.text);  // one that is being rewritten is empty at times
+    const known = [...choices.entries()].filter(([, choice]) => isKept(choice));
     const gone = answers.filter((answer) => !known.some(([, choice]) => choice.text === answer));
     const box = (label, checked, properties) => {
       const input = element("input", { type: "checkbox", className: "condition-answer", checked });
