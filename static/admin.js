@@ -1,9 +1,11 @@
-// Every researcher's page works without this file. It shows times in the reader's zone and adds copy buttons and the
-// search by Ctrl+K.
+// Every researcher's page works without this file. It shows times in the reader's zone, adds copy buttons and the search
+// by Ctrl+K, and forgets entries that were saved.
 
+import { forgetKeptEntries } from "./admin/kept_entries.js";
 import "./admin/palette.js";
 import { localizeTimes } from "./admin/times.js";
 
+forgetKeptEntries();
 localizeTimes(document);
 if (document.querySelector("time[data-ago]")) setInterval(() => localizeTimes(document), 60_000);
 
