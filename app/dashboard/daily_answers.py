@@ -58,8 +58,8 @@ class DailyAnswers:
         busiest = max(range(len(self.counts)), key=lambda place: self.counts[place])
         day = self.days[busiest]
         return (
-            f"Answered tasks in the last {len(self.days)} days: {sum(self.counts):,}, {self.counts[-1]:,} of them today. "
-            f"Most on {day:%B} {day.day}: {self.counts[busiest]:,}."
+            f"Answered tasks in the last {len(self.days)} days: {sum(self.counts):,}, "
+            f"{self.counts[-1]:,} of them today. Most on {day:%B} {day.day}: {self.counts[busiest]:,}."
         )
 
 

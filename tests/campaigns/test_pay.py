@@ -7,9 +7,8 @@ import pytest
 
 from app.annotation.platforms.registry import PLATFORM_BY_PEOPLE_FROM
 from app.campaigns.lifecycle import campaign_of_unsaved_settings
-from app.campaigns.pay import HourlyPay
+from app.campaigns.pay import HourlyPay, text_of_agreed_pay
 from app.campaigns.settings import CampaignSettings
-from app.dashboard.cards import text_of_agreed_pay
 from app.designs.person_work import work_of_one_person
 from app.http.languages.catalogue import format_money
 from tests.annotation.hits.campaigns import create_running_campaign

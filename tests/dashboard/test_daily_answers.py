@@ -83,7 +83,5 @@ async def test_the_list_shows_them_beside_running_campaigns_and_tells_screen_rea
         await lifecycle.change_campaign_status_or_refuse(connection, paused.slug, "pause", now=now)
     page = (await researcher.get("/admin")).text
     (description,) = re.findall(r'class="spark daily"[^>]* role="img" aria-label="([^"]*)"', page)
-    assert description == (
-        f"Answered tasks in the last 14 days: 3, 3 of them today. Most on {now:%B} {now.day}: 3."
-    )
+    assert description == (f"Answered tasks in the last 14 days: 3, 3 of them today. Most on {now:%B} {now.day}: 3.")
     assert page.count('<rect x="') == DAYS_SHOWN
