@@ -154,9 +154,10 @@ def paragraph_about_campaign(facts: MethodsFacts, now: datetime) -> str:
     """Return the sentences on items, people, exclusions and pay."""
     campaign, counts = facts.campaign, facts.counts
     noun = "system" if campaign.segment_count else "item"
-    method = f"{campaign.design.title.lower()}; update law `{campaign.update_law}`; selection rule `{campaign.rule.name}`"
+    design, laws = campaign.design.title.lower(), f"update law `{campaign.update_law}`; rule `{campaign.rule.name}`"
+    items = f"{pluralize(campaign.item_count, noun)} with Easel {version('easel')}"
     sentences = [
-        f"We collected judgments of {pluralize(campaign.item_count, noun)} with Easel {version('easel')} ({method}).",
+        f"We collected judgments of {items} ({design}; {laws}).",
         f"Each task showed {pluralize(campaign.items_per_hit, 'item')} and asked: “{campaign.question}”",
         annotators_sentence(facts),
         exclusions_sentence(facts),

@@ -62,7 +62,7 @@ async def test_people_exclusions_judgments_and_pay_are_those_of_the_pages(engine
     await exclude(engine, campaign, 1, Actor("ada", "page"))
     text = await methods_text(engine, campaign)
     assert f"We collected judgments of 10 items with Easel {version('easel')} (ranking with scores; " in text
-    assert "; update law `easl`; selection rule `easl`)." in text
+    assert "; update law `easl`; rule `easl`)." in text
     assert "2 annotators answered 12 tasks that count." in text
     assert "Of 4 annotators who answered, 2 are excluded (1: decision of a researcher; 1: rule “" in text
     assert "rule “too_fast”" not in text
