@@ -217,8 +217,8 @@ def criterion_prefix(criterion: Criterion[Campaign]) -> str:
 
 
 def judgments_per_item_sentence(answers: Answers) -> str:
-    """Return the mean, the least and the greatest number of judgments of an item."""
-    counts = answers.judgment_counts
+    """Return the mean, the least and the greatest number of judgments of an item, without those in every task."""
+    counts = np.delete(answers.judgment_counts, [*answers.always_shown])
     mean = format_with_places(float(np.mean(counts)), 1)
     return (
         f"{pluralize(int(counts.sum()), 'judgment')} count: {mean} per item on average, {counts.min():,} at least and "
