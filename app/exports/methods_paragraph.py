@@ -68,7 +68,7 @@ COUNT_EXCLUDED_ANSWERS = text("""
 
 @dataclass(frozen=True)
 class MethodsFacts:
-    """What the paragraph says about a campaign apart from its criteria.
+    """Facts of the paragraph about a campaign, apart from its criteria.
 
     Attributes:
         counts: Row of `LOAD_COUNTS`.

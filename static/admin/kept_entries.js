@@ -28,7 +28,7 @@ export function forgetKeptEntries() {
     if (!(Date.now() - readEntries(key)?.at < MAX_AGE_MS)) removeEntries(key);
   }
   document.addEventListener("submit", ({ target }) => {
-    isLoggingOut = /\/logout(-everywhere)?$/.test(new URL(target.action).pathname);
+    isLoggingOut = /\/logout(-everywhere)?$/.test(target.getAttribute("action") ?? "");
     if (isLoggingOut) keysOfEntries().forEach(removeEntries);
   });
 }

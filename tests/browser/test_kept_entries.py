@@ -1,4 +1,4 @@
-"""What researchers typed into the settings and did not save: kept in their browser, offered, and forgotten in time."""
+"""Unsaved settings of researchers are kept in their browser, offered, and forgotten in time."""
 
 import re
 from collections.abc import Callable
