@@ -122,6 +122,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
     SEE_PEOPLE: (
         f"GET {CAMPAIGN_PAGES_PATH}/export",
         f"GET {CAMPAIGN_PAGES_PATH}/export/everything.zip",
+        f"GET {CAMPAIGN_PAGES_PATH}/export/methods",
         f"GET {CAMPAIGN_PAGES_PATH}/export/{{file}}",
         f"GET {CAMPAIGN_PAGES_PATH}/log",
         f"GET {CAMPAIGN_PAGES_PATH}/log.{{ending}}",

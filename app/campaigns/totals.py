@@ -81,9 +81,8 @@ class CampaignTotals:
         check_places: Places that gold and attention items take in the tasks, on average.
         check_kinds: Kinds of checks that the campaign has, such as "gold items".
         hours: Hours of work.
-        money: Pay of all tasks, in the campaign's currency.
-        costs: Least and greatest pay, once if they are the same: the pay of all tasks, or the rewards of all people
-            where each person gets one reward. Empty if unknown.
+        costs: Least and greatest pay in the campaign's currency, once if they are the same: the pay of all tasks, or
+            the rewards of all people where each person gets one reward. Empty if unknown.
         people: People to recruit.
         different_people: Fewest people who can give an item or system all its judgments, as no one judges an item or
             segment twice; None if people may judge it again.
@@ -96,7 +95,6 @@ class CampaignTotals:
     check_places: int
     check_kinds: str
     hours: float | None
-    money: float | None
     costs: Sequence[float]
     people: PeopleNeeded | None
     different_people: int | None
@@ -116,7 +114,6 @@ class CampaignTotals:
             round(tasks * checks_per_task),
             kinds_of_checks_text_or_empty(campaign),
             tasks * minutes / 60 if tasks and minutes else None,
-            money,
             rewards or ([money] if money else []),
             people,
             fewest_different_people_or_none(campaign),

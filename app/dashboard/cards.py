@@ -8,24 +8,22 @@ from datetime import timedelta
 
 import numpy as np
 
-from app.annotation.platforms.registry import PLATFORM_BY_PEOPLE_FROM
 from app.campaigns.forecast_findings import ForecastFindings
+from app.campaigns.pay import hourly_pay_by_median_time_or_none, text_of_agreed_pay
 from app.campaigns.totals import count_tasks_left
 from app.dashboard.goal_texts import goal_heading, is_goal_about_criterion_on_page, mostly_repeats_warning_or_empty
 from app.dashboard.precision import median_interval_half_width
 from app.dashboard.snapshot import CampaignSnapshot
 from app.designs.campaign import Campaign
-from app.designs.person_work import work_of_one_person
 from app.designs.unit import UNKNOWN_SPREAD
 from app.errors import pluralize
 from app.goals.progress import Progress, format_goal_progress
 from app.goals.settings import NO_GOAL, RELEASE_ITEMS
 from app.http.languages.catalogue import ENGLISH, format_money
-from app.quality.work_time import MIN_TASKS_FOR_HOURLY_PAY
 from app.record import pace
 from app.record.answer_rates import minutes_since_epoch
 
-SECONDS_PER_MINUTE, SECONDS_PER_HOUR = 60, 3600
+SECONDS_PER_MINUTE = 60
 
 
 @dataclass(frozen=True)
@@ -267,23 +265,13 @@ def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
     )
     spent, expected = pay * paid_hits, pay * (paid_hits + hits_left)
     notes = [text_of_agreed_pay(campaign)]
-    has_enough_times = snapshot.hit_count >= MIN_TASKS_FOR_HOURLY_PAY and campaign.rehearsal_of is None
-    if snapshot.usual_seconds and has_enough_times:
-        hourly_pay = pay * SECONDS_PER_HOUR / snapshot.usual_seconds
+    hourly_pay = hourly_pay_by_median_time_or_none(campaign, snapshot.usual_seconds, snapshot.hit_count)
+    if hourly_pay is not None:
         notes.append(f"{pay_with_currency_text(hourly_pay, campaign)} an hour by the median time of a task")
     beside = f"of about {pay_with_currency_text(expected, campaign)}" if hits_left else "spent"
     return Card(
         "Money", pay_with_currency_text(spent, campaign), beside, spent / expected if expected else None, tuple(notes)
     )
-
-
-def text_of_agreed_pay(campaign: Campaign) -> str:
-    """Return the pay of all tasks of one person if their number is known, else the pay of a task."""
-    work = work_of_one_person(campaign, PLATFORM_BY_PEOPLE_FROM[campaign.people_from])
-    if not work.tasks:
-        return f"{format_money(work.pay_of_task or 0.0, campaign.currency, ENGLISH, exact=True)} a task"
-    pay = format_money(work.pay_in_all or 0.0, campaign.currency, ENGLISH, exact=True)
-    return f"{pay} for {pluralize(work.tasks, 'task')}"
 
 
 def pay_with_currency_text(amount: float, campaign: Campaign) -> str:
