@@ -58,7 +58,6 @@ FIND_COLOURS = """async (colours) => {
   if (!include.length) return [];
   return (await axe.run({ include }, { runOnly: colours, resultTypes: ["violations"] })).violations;
 }"""
-MOMENT_MS = 3_000  # for which tests of early presses let a page ignore them
 PATIENT_MS = 30_000  # only a test that fails waits so long; a busy machine takes its time
 
 

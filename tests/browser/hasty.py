@@ -1,13 +1,14 @@
 """Easel for the tests' browsers: it takes presses on a task that has only just come, because tests are that quick.
 
-The server changes the script, because a browser whose requests are intercepted has no cache and needs more of the
-processor. For the same reason a browser may keep scripts and styles: it would ask for each of twenty scripts of a task
+A browser that sends `EARLY_PRESSES_HEADER` gets a page that ignores such presses: "until told", where the test ends the
+moment by `END_MOMENT`, or "as usual", where time does. The server changes the script, because a browser whose requests
+are intercepted has no cache and needs more of the processor. For the same reason a browser may keep scripts and styles: it would ask for each of twenty scripts of a task
 again with every page, and during the tests they do not change.
 """
 
 from pathlib import Path
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,6 +16,8 @@ from tests import toys
 
 EARLY_PRESSES = "/static/hit/early.js"
 EARLY_PRESSES_SCRIPT = (Path(__file__).resolve().parents[2] / EARLY_PRESSES.removeprefix("/")).read_text()
+EARLY_PRESSES_HEADER = "x-early-presses"
+END_MOMENT = "endMoment()"
 SCRIPT_TYPE = "text/javascript"
 
 
@@ -29,16 +32,25 @@ def create_app_with_toys() -> ASGIApp:
 
 
 def take_early_presses(app: ASGIApp) -> ASGIApp:
-    """Serve the application with a script that ignores no press."""
-    close = "export function close() {"
-    assert close in EARLY_PRESSES_SCRIPT
-    script = Response(EARLY_PRESSES_SCRIPT.replace(close, f"{close}\n  return;"), media_type=SCRIPT_TYPE)
+    """Serve the application with a script that ignores no press, except where the browser asks for another one."""
+    hasty = replace_in_script("export function close() {", "export function close() {\n  return;")
+    never_by_itself = replace_in_script("setTimeout(open, SEEN_FOR_MS)", "0").replace(
+        "const open =", "const open = globalThis.endMoment ="
+    )
+    scripts = {"": hasty, "until told": never_by_itself, "as usual": EARLY_PRESSES_SCRIPT}
+    replies = {wish: Response(script, media_type=SCRIPT_TYPE) for wish, script in scripts.items()}
 
-    async def hasty(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         is_script = scope["type"] == "http" and scope["path"] == EARLY_PRESSES
-        await (script if is_script else app)(scope, receive, send)
+        wish = Headers(scope=scope).get(EARLY_PRESSES_HEADER, "") if is_script else ""
+        await (replies[wish] if is_script else app)(scope, receive, send)
 
-    return hasty
+    return serve
+
+
+def replace_in_script(usual: str, replacement: str) -> str:
+    assert usual in EARLY_PRESSES_SCRIPT
+    return EARLY_PRESSES_SCRIPT.replace(usual, replacement)
 
 
 def let_static_files_be_kept(app: ASGIApp) -> ASGIApp:
