@@ -2,8 +2,8 @@
 
 A browser that sends `EARLY_PRESSES_HEADER` gets a page that ignores such presses: "until told", where the test ends the
 moment by `END_MOMENT`, or "as usual", where time does. The server changes the script, because a browser whose requests
-are intercepted has no cache and needs more of the processor. For the same reason a browser may keep scripts and styles: it would ask for each of twenty scripts of a task
-again with every page, and during the tests they do not change.
+are intercepted has no cache and needs more of the processor. For the same reason a browser may keep scripts and styles:
+it would ask for each of twenty scripts of a task again with every page, and during the tests they do not change.
 """
 
 from pathlib import Path
