@@ -17,6 +17,7 @@ from app.accounts import login
 from app.accounts.secrets import csrf_token_of_session
 from app.designs.registry import DESIGNS
 from tests.browser.acts import bounding_box, each_width, violations, wait_for_value
+from tests.browser.conftest import VERBS
 from tests.media.files import png, zipped
 
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
@@ -434,7 +435,8 @@ async def test_a_rehearsal_is_watched_live_and_removed(enter: Enter, task: Calla
 
 async def test_a_plan_shows_how_far_it_is_and_can_be_stopped(enter: Enter, task: Callable[..., Any]) -> None:
     page = await enter()
-    draft = await task(launched=False, goal="intervals", goal_width=2)  # which nobody reaches, so that it takes long
+    # A goal that nobody reaches, so that it takes long.
+    draft = await task(texts=VERBS[:5], launched=False, goal="intervals", goal_width=2)
     await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/plan")
     await page.get_by_text("Assumptions: annotators like").click()
     await page.get_by_label("Annotators at a time").fill("3")

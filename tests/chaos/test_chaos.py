@@ -35,8 +35,8 @@ async def test_a_round_in_which_faults_interrupt_all_launches_finds_nothing(monk
     assert seen == [1]
 
 
-@pytest.mark.parametrize("fault", sorted(DELIBERATE_FAULTS))
-async def test_a_deliberate_fault_of_the_product_is_found(fault):
-    report = await run_chaos(Plan(600, 2018, fault, injects=False))
+async def test_each_deliberate_fault_of_the_product_is_found_by_its_sign():
+    """All of them are in the same servers: to start a machine for each takes longer than to find it."""
+    report = await run_chaos(Plan(600, 2018, sorted(DELIBERATE_FAULTS), injects=False))
     sys.stdout.write("\n".join(report.lines()) + "\n")
-    assert report.violations
+    assert report.missing_faults() == []
