@@ -42,7 +42,7 @@ LAUNCHES_AT_ONCE = 3
 PEOPLE_IN_RUSH = 6
 ROUND_SECONDS = 90
 # A deliberate fault of 1 of 500 answers may need so many, which a busy machine does not store in two minutes.
-MIN_ANSWERS, MAX_SECONDS_FOR_ANSWERS = 600, 900
+MIN_ANSWERS_FOR_FAULT, MAX_SECONDS_FOR_ANSWERS = 600, 900
 SECONDS_BETWEEN_CHECKS_FOR_FAULT = 3  # the first deliberate fault comes early
 
 
@@ -51,11 +51,11 @@ class Plan:
     """Length, seed and faults of a run.
 
     Attributes:
-        seconds: How long the crowd works, from the time when the servers answer; longer if a deliberate fault is looked
-            for and too few answers came.
+        seconds: How long the crowd works, from the time when the servers answer; longer if too few answers came.
         seed: Of all draws of the run; what the machine does in between is not repeated.
         faults: Deliberate faults of the product by their names in `server`.
         injects: Whether faults of the machine are injected.
+        min_answers: How many acknowledged answers are enough; more if a deliberate fault is looked for.
         database_url: A database without campaigns to use instead of one of the run's own; it is then not injured.
 
     """
@@ -64,6 +64,7 @@ class Plan:
     seed: int
     faults: Sequence[str] = ()
     injects: bool = True
+    min_answers: int = 0
     database_url: str = ""
 
 
@@ -138,9 +139,10 @@ async def run_chaos(plan: Plan, after_round: Callable[[Report], None] = lambda _
 
 
 def needs_more_rounds(report: Report, seconds: float) -> bool:
-    """Return whether the time is not over, or too few answers were stored to find a deliberate fault."""
-    has_too_few_answers = bool(report.plan.faults) and report.acknowledged < MIN_ANSWERS
-    return seconds < report.plan.seconds or (has_too_few_answers and seconds < MAX_SECONDS_FOR_ANSWERS)
+    """Return whether the time is not over, or too few answers were stored."""
+    min_answers = MIN_ANSWERS_FOR_FAULT if report.plan.faults else report.plan.min_answers
+    has_too_few_answers = report.acknowledged < min_answers and seconds < MAX_SECONDS_FOR_ANSWERS
+    return seconds < report.plan.seconds or has_too_few_answers
 
 
 def round_seconds(seconds_left: float) -> float:
