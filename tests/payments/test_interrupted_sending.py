@@ -23,7 +23,7 @@ from tests.payments.fake_prolific import TOKEN, FakeProlific, create_fake
 from tests.payments.studies import Study, create_study
 
 PARTS = 3  # for as many processes of a test run
-SCHEDULES_PER_PART = int(os.environ.get("PAYMENT_SCHEDULES", "120")) // PARTS
+SCHEDULES_PER_PART = int(os.environ.get("PAYMENT_SCHEDULES", "180")) // PARTS
 MOST_STEPS = 90  # of a turn that sends two batches and approves three submissions
 
 
