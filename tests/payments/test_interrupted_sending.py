@@ -22,8 +22,8 @@ from tests.annotation.hits.campaigns import execute_sql, fetch_rows
 from tests.payments.fake_prolific import TOKEN, FakeProlific, create_fake
 from tests.payments.studies import Study, create_study
 
-PARTS = 3  # for as many processes of a test run
-SCHEDULES_PER_PART = int(os.environ.get("PAYMENT_SCHEDULES", "180")) // PARTS
+PARTS = 5  # for as many processes of a test run
+SCHEDULES_PER_PART = int(os.environ.get("PAYMENT_SCHEDULES", "250")) // PARTS
 MOST_STEPS = 90  # of a turn that sends two batches and approves three submissions
 
 
