@@ -142,7 +142,10 @@ async def test_who_comes_back_gets_only_what_they_have_not_seen(engine, watching
         assert (await first(states)).figures["words"]["hits"] == "1 task"
 
 
-async def test_forty_viewers_share_the_computations_which_have_a_pause_between_them(engine, watching, computed):
+async def test_forty_viewers_share_the_computations_which_have_a_pause_between_them(
+    engine, watching, computed, monkeypatch
+):
+    monkeypatch.setattr(live, "MIN_COMPUTE_SECONDS", 0.5)  # during which several answers come
     campaign = await create_running_campaign(engine, judgments_per_item=50)
     me = await create_annotator(engine, campaign)
     got: Counter[int] = Counter()
