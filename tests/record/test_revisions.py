@@ -381,7 +381,7 @@ async def roomy(database_url):
     await engine.dispose()
 
 
-@pytest.mark.parametrize(("law", "excluded", "most"), [("easl", 3, 400), ("easl-aware", 1, 120)])
+@pytest.mark.parametrize(("law", "excluded", "most"), [("easl", 7, 400), ("easl-aware", 1, 240)])
 async def test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_replay_has_it(roomy, law, excluded, most):
     """Sixteen people answer without a pause while some of them are excluded, included and excluded again.
 
