@@ -35,6 +35,7 @@ from app.database import embedded, payment_tables, privacy_tables, quality_table
 from app.database.migrate import upgrade_schema
 from app.database.schema import metadata
 from app.database.session import create_engine
+from app.inference.preferences import aware_bradley_terry_draws
 from app.main import create_app, open_application
 from app.settings import Settings
 from tests.clusters import make_once
@@ -78,6 +79,7 @@ COUNT_SCHEMA_OBJECTS = text("""
          + (SELECT count(*) FROM pg_trigger)
 """)
 STRONG_PASSWORD_HASHER = passwords.PASSWORD_HASHER  # before `cheap_passwords`
+POSTERIOR_DRAWS, FEW_POSTERIOR_DRAWS = aware_bradley_terry_draws.DRAWS, 80
 OBJECTS_BEFORE_COLLECTION = 10_000
 SERVER = pytest.StashKey[str]()
 RUNNING = pytest.StashKey[ExitStack]()
@@ -168,6 +170,20 @@ def cheap_passwords() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "PASSWORD_HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_posterior_draws() -> Iterator[None]:
+    """Most tests ask what is shown of the draws, not how exact they are: see `all_posterior_draws`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aware_bradley_terry_draws, "DRAWS", FEW_POSTERIOR_DRAWS)
+        yield
+
+
+@pytest.fixture
+def all_posterior_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as the product takes."""
+    monkeypatch.setattr(aware_bradley_terry_draws, "DRAWS", POSTERIOR_DRAWS)
 
 
 @asynccontextmanager

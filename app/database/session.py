@@ -72,10 +72,10 @@ CITUS_SETTINGS = {
 }
 
 
-def lock_and_idle_timeout_settings(lock_seconds: int | None, limits: TimeLimits) -> dict[str, str]:
+def lock_and_idle_timeout_settings(lock_seconds: float | None, limits: TimeLimits) -> dict[str, str]:
     """Return PostgreSQL's limits, in ms, on the wait for a lock and on the idle time in a transaction; 0 for none."""
     return {
-        "lock_timeout": f"{1000 * (lock_seconds or 0)}",
+        "lock_timeout": f"{1000 * (lock_seconds or 0):.0f}",
         "idle_in_transaction_session_timeout": f"{math.ceil(1000 * (limits.idle_in_transaction or 0))}",
     }
 
@@ -86,7 +86,7 @@ POOLED_SESSION_SETTINGS = {**PLANNER_SETTINGS, **lock_and_idle_timeout_settings(
 
 
 def create_engine(
-    url: str, *, pool_size: int, lock_seconds: int | None = None, limits: TimeLimits = TimeLimits()
+    url: str, *, pool_size: int, lock_seconds: float | None = None, limits: TimeLimits = TimeLimits()
 ) -> AsyncEngine:
     """Return an engine on PostgreSQL through asyncpg, whose statements wait at most `lock_seconds` for a lock."""
     settings = PLANNER_SETTINGS | lock_and_idle_timeout_settings(lock_seconds, limits)

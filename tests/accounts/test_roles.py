@@ -47,6 +47,22 @@ def expected(role, member):
     return server, inside | ({"copy"} if "create" in server and "change" in inside else set())
 
 
+def addresses_for(role, member):
+    """Return all addresses for one who may do nothing and for an owner; for others some, and of each need at least two.
+
+    The roles decide which needs are met, and each address has one need: more combinations of both show nothing new.
+    Together the others see every address about three times.
+    """
+    if (role, member) in (("guest", None), ("owner", None)):
+        return [*NEED_BY_ROUTE]
+    turn = COMBINED.index((role, member))
+    chosen = {address for number, address in enumerate(NEED_BY_ROUTE) if number % 3 == turn % 3}
+    for of_need in ROUTES_BY_NEED.values():
+        routes = [*of_need]
+        chosen |= {routes[turn % len(routes)], routes[-turn % len(routes)]}
+    return [address for address in NEED_BY_ROUTE if address in chosen]
+
+
 @pytest.mark.parametrize(("role", "member"), COMBINED)
 async def test_roles_and_memberships_open_what_they_may_and_nothing_else(app, client, role, member):
     campaign = await create_running_campaign(app.state.database)
@@ -54,8 +70,8 @@ async def test_roles_and_memberships_open_what_they_may_and_nothing_else(app, cl
     _, token = await log_in_with_role(app, client, role, member, campaign)
     server, inside = expected(role, member)
     # What is open would end the campaign or this login; its refusals are what the others meet.
-    for address, need in NEED_BY_ROUTE.items():
-        method, path = address.split()
+    for address in addresses_for(role, member):
+        need, (method, path) = NEED_BY_ROUTE[address], address.split()
         allowed = need in server or need in inside
         if allowed and (method != "GET" or path == ENDLESS):
             continue

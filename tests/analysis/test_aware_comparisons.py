@@ -17,6 +17,8 @@ from app.designs.registry import DESIGNS
 from app.inference.ground.metrics import spearman
 from tests.analysis.answers import answers, crowd_answers
 
+pytestmark = pytest.mark.usefixtures("all_posterior_draws")
+
 ITEMS, ANNOTATORS = 20, 6
 TRUTH = np.linspace(-2.5, 2.5, ITEMS)
 

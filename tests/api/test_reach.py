@@ -60,7 +60,7 @@ async def answered(api_client, design) -> str:
     assert (await api_client.post(f"{address}/items", content=ITEMS, headers=CSV)).status_code == 201
     assert (await api_client.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
     rng = np.random.default_rng(1)
-    for turn in range(30):
+    for turn in range(16):
         name = f"ann {turn % 8}"
         hit = (await api_client.post(f"{address}/hits", json={"annotator": name})).json()["hit"]
         if hit is None:  # they have seen all, or all is done

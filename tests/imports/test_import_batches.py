@@ -20,7 +20,7 @@ ITS_OWN: dict[str, dict[str, Any]] = {
 POSTERIORS = """
     SELECT number, state, score, variance, judgments FROM current_posteriors WHERE campaign_id = :id ORDER BY number
 """
-HITS = 40
+HITS = 16
 COUNT_TRANSACTIONS = "SELECT count(DISTINCT transaction_id) FROM responses WHERE campaign_id = :id"
 
 

@@ -7,7 +7,7 @@ import pytest
 from app import main
 from app.accounts import tokens, users
 from tests.annotation.hits.campaigns import NOW
-from tests.payments.fake_prolific import FakeProlific, fake_prolific
+from tests.payments.fake_prolific import FakeProlific, ProlificServer
 
 
 @pytest.fixture(autouse=True)
@@ -16,9 +16,17 @@ def no_payment_work_of_the_application(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main, "PAYMENT_WORK_PAUSE_SECONDS", 3600.0)
 
 
+@pytest.fixture(scope="session")
+def prolific_server() -> Iterator[ProlificServer]:
+    """Yield the server of all tests of this process: to start and to stop one takes longer than most tests do."""
+    server = ProlificServer()
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def prolific() -> Iterator[FakeProlific]:
-    with fake_prolific() as books:
+def prolific(prolific_server: ProlificServer) -> Iterator[FakeProlific]:
+    with prolific_server.opened() as books:
         yield books
 
 

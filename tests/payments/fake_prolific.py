@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import secrets
 import threading
 import time
 from collections import defaultdict
@@ -9,11 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Any
 
 import uvicorn
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.annotation.platforms.prolific.service import prolific_signature
 
@@ -103,7 +106,7 @@ def error(status: int, title: str, detail: Any) -> JSONResponse:
 
 
 async def get_books(request: Request) -> FakeProlific:
-    books: FakeProlific = request.app.state.books
+    books: FakeProlific = request.scope["books"]
     return books
 
 
@@ -301,13 +304,15 @@ async def create_test_study_(books: Books, study: str) -> Response:
     )
 
 
-def create_fake(books: FakeProlific) -> FastAPI:
+@cache
+def prolific_application() -> FastAPI:
+    """Return the API, for which each request's scope names the books."""
     app = FastAPI()
-    app.state.books = books
     app.include_router(router)
 
     @app.middleware("http")
     async def guard(request: Request, call_next: Any) -> Response:
+        books = await get_books(request)
         call = f"{request.method} {request.url.path.removeprefix('/api/v1')}"
         books.calls.append(call)
         books.clients.append(request.client and (request.client.host, request.client.port))
@@ -321,22 +326,43 @@ def create_fake(books: FakeProlific) -> FastAPI:
     return app
 
 
-@contextmanager
-def fake_prolific() -> Iterator[FakeProlific]:
-    """Serve it in a thread of its own, on a free port."""
-    books = FakeProlific()
-    server = uvicorn.Server(uvicorn.Config(create_fake(books), port=0, log_level="error", lifespan="off"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.005)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    books.address = f"http://127.0.0.1:{port}/api/v1"
-    try:
-        yield books
-    finally:
-        server.should_exit = True
-        thread.join()
+def create_fake(books: FakeProlific) -> ASGIApp:
+    async def fake(scope: Scope, receive: Receive, send: Send) -> None:
+        await prolific_application()({**scope, "books": books}, receive, send)
+
+    return fake
+
+
+class ProlificServer:
+    """A server in a thread, on a free port, for all tests of a process; the first part of a path names the books."""
+
+    def __init__(self) -> None:
+        self.books: dict[str, FakeProlific] = {}
+        config = uvicorn.Config(self._reply, port=0, log_level="error", lifespan="off", interface="asgi3")
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.005)
+        self.port = self.server.servers[0].sockets[0].getsockname()[1]
+
+    async def _reply(self, scope: Scope, receive: Receive, send: Send) -> None:
+        _, name, path = scope["path"].split("/", 2)
+        await create_fake(self.books[name])({**scope, "path": f"/{path}"}, receive, send)
+
+    @contextmanager
+    def opened(self) -> Iterator[FakeProlific]:
+        """Yield new books at an address of their own, at which nothing replies afterwards."""
+        name = secrets.token_hex(4)
+        books = self.books[name] = FakeProlific(f"http://127.0.0.1:{self.port}/{name}/api/v1")
+        try:
+            yield books
+        finally:
+            del self.books[name]
+
+    def close(self) -> None:
+        self.server.should_exit = True
+        self.thread.join()
 
 
 def signed_notice(

@@ -34,7 +34,7 @@ async def drop_message(_message):
 
 @pytest.fixture
 async def study(engine, prolific, monkeypatch):
-    monkeypatch.setattr(prolific_service, "CALL_TIMEOUT_SECONDS", 2.0)
+    monkeypatch.setattr(prolific_service, "CALL_TIMEOUT_SECONDS", 1.0)
     return await create_study(engine, prolific, people=1)
 
 

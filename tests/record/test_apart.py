@@ -15,6 +15,7 @@ from app.record import revisions
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
+    execute_sql,
     fetch_rows,
     fetch_value,
     requests_are_waiting_sql,
@@ -75,6 +76,9 @@ async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(e
         with pytest.raises(asyncio.CancelledError):
             await attempt
     assert await revisions.load_campaign_ids_due_for_revision(engine) == [campaign.id]
+    # The killed process held the revision for half a minute, which is over.
+    assert await fetch_value(engine, "SELECT count(*) FROM exclusive_work WHERE deadline > clock_timestamp()") == 1
+    await execute_sql(engine, "UPDATE exclusive_work SET deadline = clock_timestamp() - interval '1 s'")
     await revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert (await verified(engine, campaign)).has_no_mismatches

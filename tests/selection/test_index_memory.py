@@ -9,9 +9,9 @@ import pytest
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import ItemValues, SelectionSettings
 
-ITEMS, HITS = 60_000, 150
+ITEMS, HITS = 60_000, 40
 MAX_BYTES_PER_ITEM = 60
-BYTES_OF_A_CAMPAIGN = 2**20
+BYTES_OF_A_CAMPAIGN = 2**18
 ASKING = SelectionSettings(judgments_per_item=20, items_per_hit=5, gamma=0.1, best_count=600)
 ITEM_RULES = [rule for rule in SELECTION_RULES.values() if not rule.for_systems_only]
 

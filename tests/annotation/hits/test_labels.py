@@ -55,7 +55,7 @@ async def test_16_people_label_each_item_as_often_as_wanted_one_at_a_time(databa
     processes = [PosteriorCache(), PosteriorCache()]
     try:
         campaign = await create_running_campaign(
-            engines[0], items=30, judgments_per_item=7, selection=selection, **SENSES
+            engines[0], items=16, judgments_per_item=7, selection=selection, **SENSES
         )
         crowd = [await create_annotator(engines[0], campaign, f"a{k}") for k in range(16)]
         reasons = await asyncio.gather(

@@ -124,7 +124,7 @@ async def test_an_answer_keeps_its_first_receipt_if_the_next_hit_cannot_be_lease
 
 
 async def test_a_hit_that_cannot_be_leased_for_one_annotator_is_leased_for_others(database_url):
-    impatient = create_engine(database_url, pool_size=4, lock_seconds=1)
+    impatient = create_engine(database_url, pool_size=4, lock_seconds=0.2)
     campaign = await create_running_campaign(impatient, items=40, hits_per_annotator=5)
     people = [await create_annotator(impatient, campaign, f"a{k}") for k in range(3)]
     connections = ServingConnections(impatient, 2)
@@ -145,7 +145,7 @@ async def test_a_hit_that_cannot_be_leased_for_one_annotator_is_leased_for_other
 
 
 async def test_the_page_says_that_an_answer_is_stored_if_there_is_no_next_hit(app, client, database_url):
-    impatient = create_engine(database_url, pool_size=4, lock_seconds=1)
+    impatient = create_engine(database_url, pool_size=4, lock_seconds=0.2)
     connections = ServingConnections(impatient, 2)
     app.state.visit_requests = BatchQueue(
         connections, VisitServer(PosteriorCache()).serve, VisitRequest.reply_to_failure
@@ -172,7 +172,7 @@ async def test_the_page_says_that_an_answer_is_stored_if_there_is_no_next_hit(ap
 
 
 async def test_an_answer_keeps_its_receipt_if_its_annotator_alone_gets_no_next_hit(database_url):
-    impatient = create_engine(database_url, pool_size=4, lock_seconds=1)
+    impatient = create_engine(database_url, pool_size=4, lock_seconds=0.2)
     campaign = await create_running_campaign(impatient, items=40, hits_per_annotator=1)
     page, other = [await create_annotator(impatient, campaign, name) for name in ("page", "other")]
     held, held_by_other = [await try_to_lease_hit(impatient, one) for one in (page, other)]
@@ -198,7 +198,7 @@ async def test_a_connection_that_fell_silent_in_the_search_for_a_hit_is_closed(e
     """No other request gets it, and its own can be served on another one."""
     campaign = await create_running_campaign(engine, items=40, hits_per_annotator=5)
     request = VisitRequest(next_hit=next_of(await create_annotator(engine, campaign)))
-    limited = create_engine(database_url, pool_size=1, limits=TimeLimits(statement=1))
+    limited = create_engine(database_url, pool_size=1, limits=TimeLimits(statement=0.3))
     async with borrow_driver_in_transaction(engine) as holding:  # the lease counts the annotator's HITs under this lock
         await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
         async with borrow_autocommit_driver(limited) as connection:
