@@ -48,7 +48,7 @@ def expected(role, member):
 
 
 def addresses_for(role, member):
-    """Return all addresses for a guest, a viewer of the campaign and an owner; for others some, of each need two at least.
+    """Return all addresses for a guest, a viewer of the campaign and an owner; for others some, two of each need.
 
     The roles decide which needs are met, and each address has one need: more combinations of both show nothing new.
     Together the others see every address about three times.
