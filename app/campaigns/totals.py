@@ -19,6 +19,7 @@ from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show
 from app.quality.workload import average_share_of_hits_with_checks, largest_workload_of_one_annotator
 from app.record.campaign import CountedCampaign
 
+NEARLY_ALL_ITEMS = 0.9  # if one person sees this share of the items, all are meant
 ROUNDING_DIGITS = 9  # a quotient that is whole but for rounding errors is not rounded up
 
 
@@ -187,6 +188,32 @@ def sentence_on_task_size(campaign: CountedCampaign) -> str:
     tasks = round_up_quotient(items, average_judgments_per_task(campaign, *counts))
     verb = "shows" if tasks == 1 else "show"
     return f"{size}, so {pluralize(tasks, 'task')} {verb} one person all {pluralize(items, noun)}."
+
+
+@dataclass(frozen=True)
+class MissedItems:
+    """Items that one person misses, as their tasks are a few too few to show all items.
+
+    Attributes:
+        shown: Number of different items that one person judges on average.
+        items: Number of items.
+        tasks: Tasks that show one person all items.
+
+    """
+
+    shown: int
+    items: int
+    tasks: int
+
+    @classmethod
+    def missed_items_or_none(cls, campaign: CountedCampaign) -> Self | None:
+        """Return what one person misses; None if they see all items, or too few for all to be meant."""
+        limit, items = most_tasks_of_one_person_or_none(campaign), count_drawable_items(campaign)
+        if not limit or not items or campaign.repeat_items or campaign.segment_count:
+            return None
+        per_task = average_judgments_per_task(campaign, *counts_of_items_and_checks(campaign))
+        shown, tasks = int(limit * per_task), round_up_quotient(items, per_task)
+        return cls(shown, items, tasks) if NEARLY_ALL_ITEMS * items <= shown < items and tasks > limit else None
 
 
 def kinds_of_checks_text_or_empty(campaign: CountedCampaign) -> str:

@@ -61,7 +61,8 @@ LOAD_CAMPAIGN_COUNTS = text(f"""
                 WHERE r.campaign_id = :campaign AND r.replaces IS NULL)
                - (SELECT count(*) FROM annotators a
                   JOIN responses r ON r.campaign_id = a.campaign_id AND r.annotator_id = a.id {JOIN_LEASED_HITS}
-                  WHERE a.campaign_id = :campaign AND a.platform = ANY(:unpaid) AND r.replaces IS NULL) END AS paid_hits,
+                  WHERE a.campaign_id = :campaign AND a.platform = ANY(:unpaid) AND r.replaces IS NULL)
+           END AS paid_hits,
            CASE WHEN CAST(:paid_per_person AS boolean) THEN
                (SELECT count(*) FROM annotators a
                 WHERE a.campaign_id = :campaign AND a.platform <> ALL(:unpaid)
@@ -69,7 +70,8 @@ LOAD_CAMPAIGN_COUNTS = text(f"""
                             WHERE s.campaign_id = a.campaign_id AND s.annotator_id = a.id
                             AND s.completed_at IS NOT NULL)
                 AND EXISTS (SELECT FROM responses r {JOIN_LEASED_HITS}
-                            WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id)) END AS paid_people
+                            WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id))
+           END AS paid_people
 """)
 
 LIST_SCORES_OF_CRITERION = """

@@ -159,8 +159,9 @@ def sentence_on_cost_of_people_or_empty(
         return ""
     if planned_costs:
         reward = reward_of_tasks(campaign.pay_per_hit, most_tasks_of_one_person_or_none(campaign) or 1)
-        reward_text = format_money(reward, campaign.currency, ENGLISH, exact=True)
-        return f"With people, the study would cost {cost_range_text(planned_costs, campaign.currency)}: {reward_text} each."
+        per_person = format_money(reward, campaign.currency, ENGLISH, exact=True)
+        costs = cost_range_text(planned_costs, campaign.currency)
+        return f"With people, the study would cost {costs}, at {per_person} each."
     cost = format_money(campaign.pay_per_hit * figures.hits, campaign.currency, ENGLISH)
     pay = format_money(campaign.pay_per_hit, campaign.currency, ENGLISH, exact=True)
     return f"With people, these tasks would cost {cost}, at {pay} each."

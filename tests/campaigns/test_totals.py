@@ -225,7 +225,7 @@ REWARD = {
 
 
 async def test_all_places_say_the_same_cost_of_a_study_that_pays_each_person_one_reward(engine, researcher):
-    # A person brings 12 * 4.75 = 57 judgments, so 600 need 11 people at $1.50; the last 10 judgments may need 10 people.
+    # A person brings 12 * 4.75 = 57 judgments, so 600 need 11 people at $1.50. The last 10 may need 10 people more.
     campaign = await study(engine, **REWARD)
     page = f"/admin/campaigns/{campaign.slug}"
     before = [words((await researcher.get(f"{page}/{part}")).text) for part in ("settings/how-much", "launch/confirm")]
@@ -251,3 +251,32 @@ async def test_the_small_preview_names_the_reward_of_a_person(engine, researcher
     campaign = await study(engine, **REWARD, recruiting_minutes=8)
     preview = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/try/hit")).text)
     assert "about 8 minutes · $1.50 in all" in preview
+
+
+async def test_before_the_launch_one_press_gives_each_person_the_tasks_that_show_all_items(engine, researcher):
+    campaign = await study(engine, **REWARD)
+    page = f"/admin/campaigns/{campaign.slug}"
+    said = "Each person judges about 57 of the 60 items in 12 tasks, not all: gold items take places, too."
+    assert said in words((await researcher.get(f"{page}/launch/confirm")).text)
+    assert (await researcher.post(f"{page}/tasks-for-all-items")).status_code == 303
+    launch = words((await researcher.get(f"{page}/launch/confirm")).text)
+    assert "Each person does 13 tasks." in launch
+    assert "not all" not in launch
+    people = (await totals_of(engine, campaign)).people
+    assert people is not None
+    assert people.reward == 1.5  # which stays
+
+
+@pytest.mark.parametrize("tasks", [5, 13, None])
+async def test_people_who_see_all_items_or_a_part_on_purpose_are_not_given_more_tasks(engine, researcher, tasks):
+    campaign = await study(engine, **REWARD | {"hits_per_annotator": tasks})
+    page = f"/admin/campaigns/{campaign.slug}/launch/confirm"
+    assert "to show all items" not in words((await researcher.get(page)).text)
+
+
+async def test_the_tasks_that_show_all_items_are_named_where_tasks_per_annotator_are_set(engine, researcher):
+    campaign = await study(engine, **REWARD)
+    page = f"/admin/campaigns/{campaign.slug}/settings/how-much"
+    assert "A task is 5 items, so 13 tasks show one person all 60 items." in words((await researcher.get(page)).text)
+    entered = words((await researcher.get(f"{page}/totals", params={"items_per_hit": "4"})).text)
+    assert "show one person all 60 items." in entered
