@@ -67,7 +67,7 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
 
 
 async def test_where_each_person_gets_one_reward_it_tells_the_rewards_of_all_people(engine, researcher):
-    pay = {"people_from": "prolific", "hits_per_annotator": 4, "pay_per_hit": 0.5, "repeat_items": True}
+    pay: dict[str, Any] = {"people_from": "prolific", "hits_per_annotator": 4, "pay_per_hit": 0.5, "repeat_items": True}
     campaign = await create_running_campaign(engine, items=8, **GOAL, **pay)
     found = await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=3, now=NOW, at_once=4)
     people = -(-round(found.goal_forecast.median_and_band_of_judgments_needed[0]) // 20)  # 4 tasks of 5 items each

@@ -17,7 +17,7 @@ if (field) {
  * changed field says that the text does not name the change yet.
  */
 function drawTemplate(text) {
-  const [news, line] = [element("p"), element("p", { className: "aside consent-news" })];   // at the text; at the changed field
+  const [news, line] = [element("p"), element("p", { className: "aside" })];   // at the text; at the changed field
   for (const one of [news, line]) one.setAttribute("role", "status");
   const warnings = document.querySelector("#consent-notes");                  // about the saved text
   const startRequest = newestRequest();
@@ -71,7 +71,7 @@ function drawTemplate(text) {
     } else if (lacksNewWords(text.value, before, written)) {
       line.replaceChildren("The consent text does not say this yet. ", button("Write it again", write));
     } else return line.remove();
-    field.closest(".field")?.append(line);
+    field.closest(".entry")?.append(line);
   };
   text.form.addEventListener("focusin", () => { drafted ??= draftText(text.form); });
   text.form.addEventListener("input", ({ target }) => {

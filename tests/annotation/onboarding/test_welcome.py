@@ -1,5 +1,7 @@
 """The welcome page of annotators from a platform: nothing is leased until they begin."""
 
+from typing import Any
+
 import pytest
 
 from tests.annotation.hits.campaigns import create_running_campaign, execute_sql, fetch_value, form_fields
@@ -71,7 +73,7 @@ async def test_a_campaign_that_is_paused_says_so_instead(client, engine, campaig
 
 
 async def test_a_platform_that_pays_for_all_tasks_is_told_how_many_there_are(client, engine):
-    limits = {"hits_per_annotator": 12, "repeat_items": True, "consent": CONSENT}
+    limits: dict[str, Any] = {"hits_per_annotator": 12, "repeat_items": True, "consent": CONSENT}
     campaign = await create_running_campaign(engine, people_from="prolific", **limits)
     visit = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "v1"}
     reply = await client.get(f"/prolific/{campaign.link_key}", params=visit, follow_redirects=True)
