@@ -1,16 +1,11 @@
-// Every researcher's page works without this file. It brings the current tab into view, shows times in the reader's zone
-// and adds copy buttons and the search by Ctrl+K.
+// Every researcher's page works without this file. It shows times in the reader's zone, adds copy buttons and the search
+// by Ctrl+K, and forgets entries that were saved.
 
+import { forgetKeptEntries } from "./admin/kept_entries.js";
 import "./admin/palette.js";
 import { localizeTimes } from "./admin/times.js";
 
-// On a phone the current tab or step may be beyond the edge.
-for (const current of document.querySelectorAll(".tabs [aria-current], .rail [aria-current]")) {
-  const { left, right } = current.getBoundingClientRect();
-  // Only then, or a page whose tabs are further down would open there.
-  if (left < 0 || right > innerWidth) current.scrollIntoView({ inline: "nearest", block: "nearest" });
-}
-
+forgetKeptEntries();
 localizeTimes(document);
 if (document.querySelector("time[data-ago]")) setInterval(() => localizeTimes(document), 60_000);
 

@@ -14,6 +14,7 @@ from app.accounts.roles import (
     needs_granted_by_roles,
     role_forbids_error,
     scope_forbids_error,
+    server_role_forbids_error,
     stronger_role,
 )
 from app.database.sharing_tables import campaign_members
@@ -83,6 +84,8 @@ def require_need(access: Access, need: str) -> None:
         )
     if access.scopes is not None and access.role_allows(need):
         raise scope_forbids_error(list(access.scopes), need)
+    if need in NEEDS_BY_CAMPAIGN_ROLE.get(access.member or "", set()):
+        raise server_role_forbids_error(access.role, need)
     raise role_forbids_error(access.effective_role, need)
 
 

@@ -122,6 +122,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
     SEE_PEOPLE: (
         f"GET {CAMPAIGN_PAGES_PATH}/export",
         f"GET {CAMPAIGN_PAGES_PATH}/export/everything.zip",
+        f"GET {CAMPAIGN_PAGES_PATH}/export/methods",
         f"GET {CAMPAIGN_PAGES_PATH}/export/{{file}}",
         f"GET {CAMPAIGN_PAGES_PATH}/log",
         f"GET {CAMPAIGN_PAGES_PATH}/log.{{ending}}",
@@ -331,7 +332,16 @@ ANOTHER_ROLE_HINT = "An owner can give you another role."
 def role_forbids_error(role: str, need: str) -> RoleForbids:
     return RoleForbids(
         f"Your role here is {role}, which does not let you {NEED_PHRASES.get(need, 'do this')}. Nothing was "
-        "changed. An owner can give you another role.",
+        f"changed. {ANOTHER_ROLE_HINT}",
+        code="role_forbids",
+    )
+
+
+def server_role_forbids_error(role: str, need: str) -> RoleForbids:
+    """Return the refusal of what the role in the campaign would allow and the role for the server does not."""
+    return RoleForbids(
+        f"Your role on this server is {role}, which does not let you {NEED_PHRASES.get(need, 'do this')}. Nothing was "
+        "changed. An owner of the server can give you another role.",
         code="role_forbids",
     )
 

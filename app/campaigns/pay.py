@@ -4,9 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.registry import PLATFORM_BY_PEOPLE_FROM, PLATFORMS
 from app.campaigns.totals import steps_not_in_working_minutes_per_person
 from app.designs.campaign import Campaign
+from app.designs.person_work import work_of_one_person
+from app.errors import pluralize
+from app.http.languages.catalogue import ENGLISH, format_money
+from app.quality.work_time import MIN_TASKS_FOR_HOURLY_PAY
+
+SECONDS_PER_HOUR = 3600
 
 
 @dataclass(frozen=True)
@@ -58,3 +64,21 @@ def minimum_hourly_pay_by_platform_and_currency() -> dict[str, dict[str, float]]
         for platform in PLATFORMS.values()
         if platform.minimum_hourly_pay
     }
+
+
+def hourly_pay_by_median_time_or_none(
+    campaign: Campaign, median_seconds: float | None, task_count: int
+) -> float | None:
+    """Return the pay per hour by the median time of a task; None if the pay is unknown, or too few people's times."""
+    if not (campaign.pay_per_hit and median_seconds) or campaign.rehearsal_of is not None:
+        return None
+    return campaign.pay_per_hit * SECONDS_PER_HOUR / median_seconds if task_count >= MIN_TASKS_FOR_HOURLY_PAY else None
+
+
+def text_of_agreed_pay(campaign: Campaign) -> str:
+    """Return the pay of all tasks of one person if their number is known, else the pay of a task."""
+    work = work_of_one_person(campaign, PLATFORM_BY_PEOPLE_FROM[campaign.people_from])
+    if not work.tasks:
+        return f"{format_money(work.pay_of_task or 0.0, campaign.currency, ENGLISH, exact=True)} a task"
+    pay = format_money(work.pay_in_all or 0.0, campaign.currency, ENGLISH, exact=True)
+    return f"{pay} for {pluralize(work.tasks, 'task')}"

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.panel_presets import PANEL_PRESETS
 from app.annotation.platforms.registry import people_from_values_paid_per_person
+from app.annotation.platforms.settings import CALL_SETTING_NAMES, RETURN_SETTING_NAMES
 from app.campaigns import form, form_input, form_sections, form_values, setup_rail, step_input, step_report
 from app.campaigns.comparisons import ComparisonUnit, sections_with_comparisons_in_place_of_judgments
 from app.campaigns.conditions_check import load_short_block_note_or_empty
@@ -41,6 +42,8 @@ from app.quality.fitting_rules import UnfitRules
 from app.quality.rule_reach import sentences_on_check_counts_and_failures_needed
 from app.record.campaign import CampaignOnPage
 
+# Settings that are or may contain passphrases, keys and codes. Browsers do not keep what is typed there.
+SECRET_SETTING_NAMES = ("passphrase", "panel_key", "alert_webhook", *RETURN_SETTING_NAMES, *CALL_SETTING_NAMES)
 FIXED_SETTINGS = CampaignSettings.model_fields.keys() - SETTINGS_EDITABLE_AFTER_LAUNCH.keys()
 
 
@@ -172,6 +175,7 @@ class StepPage:
             "chosen_design": self.design_name,
             "chosen_law": self.settings.update_law,
             "open_after_launch": (*SETTINGS_EDITABLE_AFTER_LAUNCH, *PERSON_FIELDS),
+            "secret_settings": SECRET_SETTING_NAMES,
             "max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS,
             "expected_answer_inputs": expected_answer_inputs_of_criteria(self.settings)
             if self.step == STEP_BY_SETTING["training"]

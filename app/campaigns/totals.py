@@ -86,9 +86,8 @@ class CampaignTotals:
         check_places: Places that gold and attention items take in the tasks, on average.
         check_kinds: Kinds of checks that the campaign has, such as "gold items".
         hours: Hours of work.
-        money: Pay of all tasks, in the campaign's currency.
-        costs: Least and greatest pay, once if they are the same: the pay of all tasks, or the rewards of all people
-            where each person gets one reward. Empty if unknown.
+        costs: Least and greatest pay in the campaign's currency, once if they are the same: the pay of all tasks, or
+            the rewards of all people where each person gets one reward. Empty if unknown.
         people: People to recruit.
         different_people: Fewest people who can give an item or system all its judgments, as no one judges an item or
             segment twice; None if people may judge it again.
@@ -101,7 +100,6 @@ class CampaignTotals:
     check_places: int
     check_kinds: str
     hours: float | None
-    money: float | None
     costs: Sequence[float]
     people: PeopleNeeded | None
     different_people: int | None
@@ -110,8 +108,7 @@ class CampaignTotals:
     def from_campaign(cls, campaign: CountedCampaign) -> Self:
         tasks = count_planned_tasks(campaign)
         checks_per_task = average_checks_per_task(campaign, *counts_of_items_and_checks(campaign))
-        minutes, pay, judgments = campaign.minutes_per_hit, campaign.pay_per_hit, count_planned_judgments(campaign)
-        money = tasks * pay if tasks and pay else None
+        minutes = campaign.minutes_per_hit
         return cls(
             campaign.item_count - campaign.retired_count,
             campaign.judgments_per_item,
@@ -119,8 +116,7 @@ class CampaignTotals:
             round(tasks * checks_per_task),
             kinds_of_checks_text_or_empty(campaign),
             tasks * minutes / 60 if tasks and minutes else None,
-            money,
-            costs_of_judgments(campaign, judgments),
+            costs_of_judgments(campaign, count_planned_judgments(campaign)),
             PeopleNeeded.people_needed_or_none(campaign),
             fewest_different_people_or_none(campaign),
         )

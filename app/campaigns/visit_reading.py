@@ -36,7 +36,7 @@ def readable_visit_table_by_setting(settings: CampaignSettings) -> dict[str, Rea
     if settings.questions:
         questions = parse_question_lines(settings.questions)
         tables["questions"] = ReadableTable(
-            ("Question", "Answer", "Required"), [readable_question_row(one) for one in questions], ""
+            ("Question", "Answer", "Required", "Asked"), [readable_question_row(one) for one in questions], ""
         )
     for name in ("training", "qualification"):
         if table := getattr(settings, name):
@@ -44,15 +44,17 @@ def readable_visit_table_by_setting(settings: CampaignSettings) -> dict[str, Rea
     return {name: table._replace(reason=REASON_BY_FIXED_SETTING[name]) for name, table in tables.items()}
 
 
-def readable_question_row(question: EntryQuestion) -> tuple[str, str, str]:
-    """Return the text of a question, its possible answers, and whether it must be answered."""
+def readable_question_row(question: EntryQuestion) -> tuple[str, str, str, str]:
+    """Return the text of a question, its possible answers, whether it must be answered, and when it is asked."""
     if question.number:
         answer = ", ".join(format_number_parts(question.number))
     else:
         answer = " · ".join(
             f"{choice} (screened out)" if question.screens_out(choice) else choice for choice in question.choices
         )
-    return question.question, answer or "text", "no" if question.optional else "yes"
+    condition = question.only_if
+    asked = "always" if condition is None else f"only if {condition.question} is {' or '.join(condition.answers)}"
+    return question.question, answer or "text", "no" if question.optional else "yes", asked
 
 
 def readable_table_of_practice_items(table: str) -> ReadableTable:

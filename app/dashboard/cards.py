@@ -9,24 +9,23 @@ from datetime import timedelta
 
 import numpy as np
 
-from app.annotation.platforms.registry import PLATFORM_BY_PEOPLE_FROM
 from app.campaigns.forecast_findings import ForecastFindings
+from app.campaigns.pay import hourly_pay_by_median_time_or_none, text_of_agreed_pay
 from app.campaigns.totals import cost_range_text, count_tasks_left
 from app.dashboard.goal_texts import goal_heading, is_goal_about_criterion_on_page, mostly_repeats_warning_or_empty
 from app.dashboard.precision import median_interval_half_width
 from app.dashboard.snapshot import CampaignSnapshot
 from app.designs.campaign import Campaign
-from app.designs.person_work import most_tasks_of_one_person_or_none, reward_of_tasks, work_of_one_person
+from app.designs.person_work import most_tasks_of_one_person_or_none, reward_of_tasks
 from app.designs.unit import UNKNOWN_SPREAD
 from app.errors import pluralize
 from app.goals.progress import Progress, format_goal_progress
 from app.goals.settings import NO_GOAL, RELEASE_ITEMS
 from app.http.languages.catalogue import ENGLISH, format_money
-from app.quality.work_time import MIN_TASKS_FOR_HOURLY_PAY
 from app.record import pace
 from app.record.answer_rates import minutes_since_epoch
 
-SECONDS_PER_MINUTE, SECONDS_PER_HOUR = 60, 3600
+SECONDS_PER_MINUTE = 60
 
 
 @dataclass(frozen=True)
@@ -258,12 +257,11 @@ def annotator_count_card(snapshot: CampaignSnapshot) -> Card:
 
 def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
     """Return the card on what the answers cost so far, and what the campaign will cost in all."""
-    campaign, pay = snapshot.campaign, snapshot.campaign.pay_per_hit or 0.0
+    campaign = snapshot.campaign
     spent, expected = spent_and_expected_costs(snapshot)
     notes = [text_of_agreed_pay(campaign)]
-    has_enough_times = snapshot.hit_count >= MIN_TASKS_FOR_HOURLY_PAY and campaign.rehearsal_of is None
-    if snapshot.usual_seconds and has_enough_times:
-        hourly_pay = pay * SECONDS_PER_HOUR / snapshot.usual_seconds
+    hourly_pay = hourly_pay_by_median_time_or_none(campaign, snapshot.usual_seconds, snapshot.hit_count)
+    if hourly_pay is not None:
         notes.append(f"{pay_with_currency_text(hourly_pay, campaign)} an hour by the median time of a task")
     beside = f"of about {cost_range_text(expected, campaign.currency)}" if expected else "spent"
     share = spent / expected[-1] if expected else 1.0 if spent else None
@@ -285,15 +283,6 @@ def spent_and_expected_costs(snapshot: CampaignSnapshot) -> tuple[float, Sequenc
     paid_hits = int(counts.paid_hits or 0)
     hits_left = count_tasks_left(snapshot.judgments_wanted, snapshot.judgments_left_count, snapshot.judgments_per_task)
     return pay * paid_hits, [pay * (paid_hits + hits_left)] if hits_left and not is_finished else []
-
-
-def text_of_agreed_pay(campaign: Campaign) -> str:
-    """Return the pay of all tasks of one person if their number is known, else the pay of a task."""
-    work = work_of_one_person(campaign, PLATFORM_BY_PEOPLE_FROM[campaign.people_from])
-    if not work.tasks:
-        return f"{format_money(work.pay_of_task or 0.0, campaign.currency, ENGLISH, exact=True)} a task"
-    pay = format_money(work.pay_in_all or 0.0, campaign.currency, ENGLISH, exact=True)
-    return f"{pay} for {pluralize(work.tasks, 'task')}"
 
 
 def pay_with_currency_text(amount: float, campaign: Campaign) -> str:

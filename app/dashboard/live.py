@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.background.tasks import KeyedTasks
+from app.dashboard.daily_answers import DailyAnswerCounts
 from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.square_counts import RecentSquareCounts
 from app.dashboard.state import (
@@ -70,6 +71,7 @@ class LiveDashboards:
         self.cache = cache
         self.followers = IncrementalReplays()
         self.square_counts = RecentSquareCounts(cache)
+        self.daily_answer_counts = DailyAnswerCounts()
         self.clock = clock
         self.broadcasts: dict[LiveAddress, StateBroadcast] = {}
         # Includes tasks that are cancelled but still have to give back a connection.

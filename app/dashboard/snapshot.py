@@ -33,7 +33,7 @@ from app.database.tables import items
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.inference.ground.arrays import Array, Mask
-from app.quality.annotators import JOIN_LEASED_HITS, LOAD_USUAL_SECONDS
+from app.quality.annotators import JOIN_LEASED_HITS, load_plausible_median_seconds_or_none
 from app.record import pace
 from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, load_hit_count_by_minute
 from app.record.campaign import CountedCampaign
@@ -43,7 +43,6 @@ from app.selection.rule import Counts, Index, ItemStatus
 from app.simulation.rehearsal_offer import is_rehearsal_crowd_gone
 
 MAX_ITEM_NAME_CHARACTERS = 60
-MIN_USUAL_SECONDS = 1  # faster answers are a program's
 
 COUNT_LEASED_HITS = """
     SELECT count(*) FROM hits WHERE campaign_id = :campaign AND closed_at IS NULL AND leader IS NOT NULL
@@ -259,12 +258,6 @@ async def load_snapshot_updated_to_now(
     campaign = snapshot.campaign
     changes = await load_log_lines_since_launch(connection, campaign.id)
     return replace(snapshot, as_of=min(now, campaign.finished_at or now), changes=changes)
-
-
-async def load_plausible_median_seconds_or_none(connection: AsyncConnection, campaign_id: int) -> float | None:
-    """Load the median time of an answered HIT in seconds; None if it is unknown, or faster than people are."""
-    seconds = (await connection.execute(LOAD_USUAL_SECONDS, {"campaign": campaign_id})).scalar()
-    return seconds if seconds and seconds >= MIN_USUAL_SECONDS else None
 
 
 async def load_scores_and_variances(

@@ -260,21 +260,25 @@ def names_with_old_and_new_value_texts(line: LoggedFacts | Row[Any]) -> list[tup
 
 def join_values_as_one_text(values: Sequence[Any]) -> str:
     """Return the values of a list as one text: sentences joined by spaces, other values by semicolons."""
-    words = [str(value) for value in values]
+    words = [text_of_fact(value) for value in values]
     return (" " if all(word.endswith(".") for word in words) else "; ").join(words)
 
 
 def shortened_fact_text_or_none(facts: Mapping[str, Any], name: str) -> str | None:
     if name not in facts:
         return None
-    value = facts[name]
+    text = text_of_fact(facts[name])
+    return text if len(text) <= MAX_LOGGED_VALUE_CHARACTERS else text[: MAX_LOGGED_VALUE_CHARACTERS - 1] + "…"
+
+
+def text_of_fact(value: Any) -> str:
+    """Return a value of a log line in words; settings within a setting are listed with their names."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = (
-        "nothing"
-        if value in (None, "", [], {})
-        else join_values_as_one_text(value)
-        if isinstance(value, list)
-        else str(value)
-    )
-    return text if len(text) <= MAX_LOGGED_VALUE_CHARACTERS else text[: MAX_LOGGED_VALUE_CHARACTERS - 1] + "…"
+    if value in (None, "", [], {}):
+        return "nothing"
+    if isinstance(value, list):
+        return join_values_as_one_text(value)
+    if isinstance(value, dict):
+        return "; ".join(f"{name.replace('_', ' ')}: {text_of_fact(inner)}" for name, inner in value.items())
+    return str(value)

@@ -21,6 +21,7 @@ from app.errors import Conflict
 from app.exports.codebook import CODEBOOK_COLUMNS, codebook_rows
 from app.exports.export_types import ExportArchive
 from app.exports.items import load_uploaded_column_names
+from app.exports.methods_paragraph import EASEL_CITATION, EASL_CITATION, load_methods_text
 from app.exports.registry import TABLE_EXPORTS, open_export_or_refuse
 from app.exports.zip_stream import ZippedFile, stream_zip
 from app.record import remarks
@@ -29,14 +30,11 @@ from app.text.table_formats import RowCells, format_csv_rows
 
 EVERYTHING = "everything"
 PLATFORM_ID_EXPORTS = ("assignments",)  # only if they are asked for
-PAPER = (
-    "Keisuke Sakaguchi and Benjamin Van Durme. 2018. Efficient Online Scalar Annotation with Bounded Support. "
-    "Proceedings of ACL, 208-218. https://aclanthology.org/P18-1020/"
-)
 README = """# {name}
 
 Data of the campaign `{slug}`, exported by Easel {version} on {date} (UTC).
 
+- `METHODS.md` has numbers for the methods section of a paper: people, exclusions, agreement and pay.
 - `codebook.csv` explains every column of every CSV file: its meaning, unit and allowed values.
 - Annotators have pseudonyms and names such as A1. {platform_ids}
 - `responses.csv` has all answers; those with `counts` false are left out of the scores.
@@ -53,7 +51,7 @@ Data of the campaign `{slug}`, exported by Easel {version} on {date} (UTC).
 
 Cite Easel with its version, and the paper behind its method:
 
-> The Easel maintainers. Easel: a web server for human judgments on a scale. Version {version}.
+> {easel}
 >
 > {paper}
 """
@@ -90,6 +88,9 @@ class Everything:
         """Yield all files; the codebook and the README, which list the others, come last."""
         settings = unchecked_settings_with_deliverable_emails(self.campaign)
         yield self.text_file("campaign.yaml", format_campaign_file(settings))
+        yield self.text_file(
+            "METHODS.md", await load_methods_text(self.engine, self.campaign.slug, self.fits, now=self.now)
+        )
         async for file in self.iterate_exports():
             yield file
         for criterion in self.campaign.criteria:
@@ -199,7 +200,8 @@ class Everything:
             else "No file has their ids on a platform.",
             files="\n".join([*criteria, *(f"- `{path}`" for path in self.contents.paths), ""]),
             missing="\n".join(["## Not included", "", *missing, ""]) if missing else "",
-            paper=PAPER,
+            easel=EASEL_CITATION.format(version=version("easel")),
+            paper=EASL_CITATION,
         )
 
 

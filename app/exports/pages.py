@@ -22,6 +22,7 @@ from app.errors import NotFound, shorten_echo
 from app.exports.dependencies import streaming_response_of_export
 from app.exports.everything import open_everything_or_refuse
 from app.exports.items import has_alpha_beta_posterior
+from app.exports.methods_paragraph import load_methods_text
 from app.exports.registry import open_export_or_refuse
 from app.http.dependencies import Now, ReadingDatabase, Transaction, render_page
 from app.inference.online.law import Law
@@ -154,6 +155,17 @@ async def download_everything(
     return streaming_response_of_export(
         await open_everything_or_refuse(database, slug, now=now, fits=fits, with_platform_ids=assignments), now
     )
+
+
+@router.get("/methods")
+async def show_methods_paragraph(
+    request: Request, database: ReadingDatabase, fits: ProcessFits, slug: str, *, now: Now
+) -> HTMLResponse:
+    """Show the numbers for the methods section of a paper, as Markdown to copy."""
+    methods_text = await load_methods_text(database, slug, fits, now=now)
+    async with database.connect() as connection:
+        campaign = await load_campaign_for_page_or_refuse(connection, slug)
+    return render_page(request, "admin/methods.html", {"campaign": campaign, "methods_text": methods_text})
 
 
 @router.get("/{file}")

@@ -30,8 +30,15 @@ RETENTION_TITLE = "how long data are kept"
 
 LIST_SETTINGS_CHANGES = text("""
     SELECT before, after FROM audit_log
-    WHERE campaign_id = :campaign AND action = 'settings.changed' ORDER BY id DESC
+    WHERE campaign_id = :campaign AND action = 'settings.changed' AND id < :line ORDER BY id DESC
 """)
+# A campaign that got the slug of a deleted original is newer than the copy.
+FIND_ORIGINAL = text("""
+    SELECT original.id AS campaign_id, copied.id AS line
+    FROM audit_log copied JOIN campaigns original ON original.slug = copied.after ->> 'copy_of'
+    WHERE copied.campaign_id = :campaign AND copied.action = 'campaign.copied' AND original.id < :campaign
+""")
+NEWEST_LINE = 2**63 - 1
 
 
 async def load_consent_warnings(
@@ -61,13 +68,27 @@ async def load_outdated_consent_sentence_or_empty(
     """Return which settings changed since the consent text was written from them; empty if it is up to date."""
     if not campaign.consent:
         return ""
-    changes = (await connection.execute(LIST_SETTINGS_CHANGES, {"campaign": campaign.id})).all()
-    former_values: dict[str, Any] = {}
-    for before, after in changes:
-        if "consent" in after:
-            break
-        former_values |= {name: before.get(name) for name in FACT_SETTINGS if name in after}
+    former_values = await load_settings_when_consent_was_stored(connection, campaign.id)
     return outdated_consent_sentence_or_empty(campaign, former_values, max_days)
+
+
+async def load_settings_when_consent_was_stored(connection: AsyncConnection, campaign_id: int) -> dict[str, Any]:
+    """Return the former values of settings that changed since the consent text was stored.
+
+    The text of a copy may have been stored in its original, or in the campaign of which that one is a copy.
+    """
+    former_values: dict[str, Any] = {}
+    line = NEWEST_LINE
+    while True:
+        changes = await connection.execute(LIST_SETTINGS_CHANGES, {"campaign": campaign_id, "line": line})
+        for before, after in changes.all():
+            if "consent" in after:
+                return former_values
+            former_values |= {name: before.get(name) for name in FACT_SETTINGS if name in after}
+        original = (await connection.execute(FIND_ORIGINAL, {"campaign": campaign_id})).first()
+        if original is None:
+            return former_values
+        campaign_id, line = original.campaign_id, original.line
 
 
 def outdated_consent_sentence_or_empty(

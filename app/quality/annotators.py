@@ -85,6 +85,7 @@ SUMMARIZE_ANSWERS = text(f"""
     GROUP BY a.id
 """)
 
+MIN_USUAL_SECONDS = 1  # faster answers are a program's
 # The usual time of a HIT, by the last 1,000 answers.
 LOAD_USUAL_SECONDS = text(f"""
     SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY a.seconds) FROM (
@@ -199,6 +200,12 @@ class MedianSecondsCache:
             medians = ({} if since is None else medians) | {row.id: row.seconds for row in rows}
         self.cache[campaign_id] = watermark, medians
         return medians
+
+
+async def load_plausible_median_seconds_or_none(connection: AsyncConnection, campaign_id: int) -> float | None:
+    """Load the median time of an answered HIT in seconds; None if it is unknown, or faster than people are."""
+    seconds = (await connection.execute(LOAD_USUAL_SECONDS, {"campaign": campaign_id})).scalar()
+    return seconds if seconds and seconds >= MIN_USUAL_SECONDS else None
 
 
 async def count_annotators(connection: AsyncConnection, campaign_id: int) -> int:

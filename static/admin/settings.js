@@ -1,10 +1,12 @@
 // The form of a step of the settings: it warns of unsaved changes, follows the chosen way of asking and update law, shows
 // what annotators will see, and lists the changes of a launched campaign before they are saved.
 
+import { keepEntries } from "./kept_entries.js";
 import { fetchPart, newestRequest, parsePart, replacePart } from "./parts.js";
 
 const form = document.querySelector("form.settings");
 if (form) warnOfUnsavedChanges(form);
+if (form?.dataset.keptAs) keepEntries(form, isChanged);
 for (const criteria of document.querySelectorAll("details.criteria")) manageCriteria(criteria);
 // The way of asking of a launched campaign is fixed.
 if (form && !form.matches(".launched")) followDraft(form);

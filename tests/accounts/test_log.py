@@ -119,6 +119,18 @@ def test_lists_are_told_in_words():
     ]
 
 
+def test_settings_within_a_setting_are_told_in_words():
+    before, after = (
+        {"design": {"baseline": "", "ties_allowed": True}},
+        {"design": {"baseline": "v0"}, "asked": [{"a": 1}]},
+    )
+    line = SimpleNamespace(before=before, after=after)
+    assert names_with_old_and_new_value_texts(cast("Row[Any]", line)) == [
+        ("design", "baseline: nothing; ties allowed: yes", "baseline: v0"),
+        ("asked", None, "a: 1"),
+    ]
+
+
 async def test_the_log_is_searched_by_person_kind_words_and_day(engine, researcher):
     campaign = await create_running_campaign(engine, name="Verbs")
     await apply_action(engine, campaign, "pause")

@@ -70,6 +70,15 @@ async def test_roles_and_memberships_open_what_they_may_and_nothing_else(app, cl
             assert found[1] is None, address
 
 
+@pytest.mark.parametrize(("member", "words"), [("owner", "on this server is guest"), ("viewer", "here is viewer")])
+async def test_a_refused_copy_names_the_role_that_forbids_it(app, client, member, words):
+    campaign = await create_running_campaign(app.state.database)
+    await log_in_with_role(app, client, "guest", member, campaign)
+    reply = await client.post(f"/admin/campaigns/{campaign.slug}/copy")
+    assert reply.status_code == 403
+    assert f"Your role {words}, which does not let you copy campaigns." in reply.text
+
+
 @pytest.mark.parametrize("scope", NEEDS_BY_SCOPE)
 async def test_a_token_is_for_its_scopes_alone(app, client, scope):
     campaign = await create_running_campaign(app.state.database)

@@ -696,13 +696,25 @@ async def test_the_api_reference_has_no_violation_and_does_not_scroll_sideways(e
     await nothing_at_any_width(page)
 
 
-async def test_on_a_phone_the_current_tab_is_in_view(enter: Enter, task: Callable[..., Any]) -> None:
-    page = await enter(viewport={"width": 390, "height": 844})
-    campaign = await task()
-    await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/export")
-    current = page.locator(".tabs [aria-current]")
-    await expect(current).to_have_text("Export")
-    await expect(current).to_be_in_viewport(ratio=0.95)  # but for parts of a pixel
+@pytest.mark.parametrize("width", [390, 320])
+async def test_on_a_phone_all_pages_of_a_campaign_and_all_steps_are_seen_without_scrolling_sideways(
+    enter: Enter, task: Callable[..., Any], width: int
+) -> None:
+    page = await enter(viewport={"width": width, "height": 844})
+    draft = await task(launched=False)
+    campaign = f"{draft.origin}/admin/campaigns/{draft.row.slug}"
+    await page.goto(f"{campaign}/export")
+    tabs = page.get_by_role("navigation", name=draft.row.name).get_by_role("link")
+    await expect(page.locator(".tabs [aria-current]")).to_have_text("Export")
+    await page.goto(f"{campaign}/settings/quality")
+    steps = page.get_by_role("navigation", name="Steps").get_by_role("listitem")
+    await expect(page.locator(".rail [aria-current]")).to_have_text("Quality")
+    assert await tabs.count() >= 11
+    assert await steps.count() == 7
+    for place in (*await tabs.all(), *await steps.all()):
+        await expect(place).to_be_in_viewport(ratio=0.95)  # but for parts of a pixel
+    await page.get_by_role("link", name="Participants’ visit", exact=True).click()
+    await expect(page.locator(".rail [aria-current]")).to_have_text("Participants’ visit")
 
 
 async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_finds_its_own_again(enter: Enter) -> None:

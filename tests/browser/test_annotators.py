@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
-from tests.browser.acts import violations
+from tests.browser.acts import each_width, violations
 from tests.campaigns.drafts import create_launched_campaign
 
 
@@ -43,7 +43,7 @@ async def test_somebody_is_excluded_and_restored_without_javascript(
     await expect(page.locator("tr.left-out")).to_have_count(0)
 
 
-async def test_the_table_with_all_its_columns_fits_a_small_laptop(
+async def test_the_table_with_all_its_columns_fits_a_small_laptop_and_a_phone(
     served: Any, visit: Any, origin: str, cookie: Any
 ) -> None:
     items = "".join(f"v{number},verb {number},,\n" for number in range(20))
@@ -66,4 +66,8 @@ async def test_the_table_with_all_its_columns_fits_a_small_laptop(
     for title in ("Time per task", "Pay per hour", "Agreement with others", "Reliability", "Bias", "Checks passed"):
         await expect(page.get_by_role("columnheader", name=title)).to_be_visible()
     await expect(page.get_by_role("row", name="A2")).to_contain_text("excluded")
-    assert await page.locator(".scroll").evaluate("it => it.scrollWidth <= it.clientWidth")
+    async for width in each_width(page, 1280, 390):
+        assert await page.locator(".scroll").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+        assert await violations(page) == "", width
+    await page.get_by_role("link", name="Answers", exact=True).click()
+    await expect(page).to_have_url(f"{address}?sort=answers")

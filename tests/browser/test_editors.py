@@ -88,6 +88,38 @@ async def test_a_number_and_answers_that_screen_people_out_are_built_by_keyboard
         assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
 
 
+async def test_a_question_is_asked_only_after_an_answer_and_follows_when_this_is_renamed(
+    task: Any, open_visit_step: Any
+) -> None:
+    asked = ["pet: Do you have a pet? | no | a dog | a cat", "leash: Which leash?"]
+    draft = await task(launched=False, questions=asked)
+    page = await open_visit_step(draft)
+    field, cards = page.locator("textarea[name=questions]"), page.locator(".question-cards > li")
+    await expect(cards.nth(0).get_by_label("Asked of")).to_have_count(0)
+    await cards.nth(1).get_by_label("Asked of").select_option("People by their answer to “Do you have a pet?”")
+    await cards.nth(1).get_by_label("no", exact=True).press("Space")
+    assert not await field.evaluate("it => it.form.checkValidity()")  # one answer must be ticked
+    await cards.nth(1).get_by_label("a dog").press("Space")
+    await cards.nth(1).get_by_label("a cat").press("Space")
+    for text in ("", "a tiger"):
+        await cards.nth(0).get_by_label("Choice 3", exact=True).fill(text)
+    await cards.nth(0).get_by_label("Name in exports").fill("animal")
+    dependent = "leash: Which leash? | only if: animal = a dog | only if: animal = a tiger"
+    await expect(field).to_have_value(f"animal: Do you have a pet? | no | a dog | a tiger\n{dependent}")
+    async for width in each_width(page, 1280, 320):
+        assert await violations(page) == "", width
+        assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+    await save(page)
+    await page.wait_for_url("**?done=saved")
+    await expect(cards.nth(1).get_by_label("a tiger")).to_be_checked()
+    await expect(cards.nth(1).get_by_label("no", exact=True)).not_to_be_checked()
+    await cards.nth(1).get_by_label("Move question 2 up").press("Enter")
+    await save(page)
+    await expect(cards.nth(0)).to_contain_text("no question with choices before it has the name “animal”")
+    await cards.nth(0).get_by_label("Asked of").select_option("Everyone")
+    await expect(field).to_have_value("leash: Which leash?\nanimal: Do you have a pet? | no | a dog | a tiger")
+
+
 async def test_enter_leads_to_the_next_choice_and_empty_choices_are_not_saved(task: Any, open_visit_step: Any) -> None:
     page = await open_visit_step(await task(launched=False))
     await page.get_by_role("button", name="Add a question").press("Enter")

@@ -123,6 +123,35 @@ async def test_questions_by_keyboard(page: Page, task: Any) -> None:
     assert said == {"language": "German", "country": "Country 3", "job": "nurse"}
 
 
+async def test_a_question_that_depends_on_another_answer_comes_and_goes_with_it(page: Page, task: Any) -> None:
+    asked = [
+        "pet: Do you have a pet? | no | yes",
+        "kind: What is it? | only if: pet = yes",
+        "trained: Is it trained? | no | yes | only if: pet = yes",
+        "trainer: Who trained it? | only if: trained = yes",
+    ]
+    campaign = await task(questions=asked)
+    await page.goto(campaign.prolific())
+    kind, trainer = page.get_by_label("What is it?"), page.get_by_label("Who trained it?")
+    shown = page.scripted  # type: ignore[attr-defined]
+    await expect(kind).to_be_visible(visible=not shown)
+    await expect(page.get_by_text("Answer this only if")).to_have_count(3)
+    await expect(page.get_by_text("Answer this only if").first).to_be_visible(visible=not shown)
+    pet = page.get_by_role("group", name="Do you have a pet?", exact=True)
+    await pet.get_by_label("yes").press("Space")
+    await page.get_by_role("group", name="Is it trained?").get_by_label("yes").press("Space")
+    await expect(trainer).to_be_visible()
+    await is_good(page, "questions-that-depend")
+    await kind.fill("a cat")
+    await trainer.fill("me")
+    await pet.get_by_label("no").press("Space")
+    await expect(kind).to_be_visible(visible=not shown)
+    await expect(trainer).to_be_visible(visible=not shown)
+    await page.get_by_role("button", name="Continue").press("Enter")
+    await wait_for_hit(page)
+    assert await campaign.rows("SELECT said FROM visits WHERE campaign_id = :campaign") == [({"pet": "no"},)]
+
+
 async def test_a_number_that_screens_people_out_ends_kindly(page: Page, task: Any) -> None:
     campaign = await task(questions=["age: How old are you? | number from 0 to 120 | screen out: under 18"])
     await page.goto(campaign.prolific())

@@ -7,9 +7,8 @@ import pytest
 
 from app.annotation.platforms.registry import PLATFORM_BY_PEOPLE_FROM
 from app.campaigns.lifecycle import campaign_of_unsaved_settings
-from app.campaigns.pay import HourlyPay
+from app.campaigns.pay import HourlyPay, text_of_agreed_pay
 from app.campaigns.settings import CampaignSettings
-from app.dashboard.cards import text_of_agreed_pay
 from app.designs.person_work import work_of_one_person
 from app.http.languages.catalogue import format_money
 from tests.annotation.hits.campaigns import create_running_campaign
@@ -149,6 +148,6 @@ async def test_programs_read_what_a_campaign_will_take_and_pay(engine, api_clien
     campaign = await create_draft(engine, pay_per_hit=0.25, minutes_per_hit=1.5, judgments_per_item=5)
     await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(6)))
     found = (await api_client.get(f"{API}/campaigns/{campaign.slug}")).json()
-    work = {"tasks": 6, "check_places": 0, "hours": 0.15, "pay": 1.5, "pay_per_hour": 10.0}
+    work = {"tasks": 6, "check_places": 0, "hours": 0.15, "pay": 1.5, "pay_at_most": 1.5, "pay_per_hour": 10.0}
     people = dict.fromkeys(["people", "people_at_most", "minutes_per_person", "pay_per_person"])
     assert found["totals"] == work | people

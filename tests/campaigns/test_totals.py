@@ -47,13 +47,13 @@ async def test_a_gold_item_takes_the_place_of_an_item(engine):
     # Half of the tasks show 4 items and a gold item, so a task brings 4.5 judgments: 600 need 133.3, so 134 tasks.
     found = await totals_of(engine, await study(engine))
     assert (found.tasks, found.check_places) == (134, 67)
-    assert (found.hours, found.money) == (pytest.approx(6.7), pytest.approx(67))
+    assert (found.hours, found.costs) == (pytest.approx(6.7), [pytest.approx(67)])
 
 
 async def test_without_gold_items_or_a_share_of_tasks_all_places_are_for_items(engine):
     for campaign in (await study(engine, SENTENCES), await study(engine, checks_percent=None)):
         found = await totals_of(engine, campaign)
-        assert (found.tasks, found.check_places, found.money) == (120, 0, 60)
+        assert (found.tasks, found.check_places, found.costs) == (120, 0, [60])
 
 
 async def test_a_person_meets_each_gold_item_once(engine):
@@ -116,7 +116,7 @@ async def test_the_overview_expects_the_cost_of_the_settings_while_tasks_bring_a
 ):
     settings = {"hits_per_annotator": 12, "checks_percent": 25}
     campaign = await apply_action(engine, await study(engine, **settings))
-    assert (await totals_of(engine, campaign)).money == 63.5  # 3 gold items in 12 tasks: 600 / 4.75 is 126.3
+    assert (await totals_of(engine, campaign)).costs == [63.5]  # 3 gold items in 12 tasks: 600 / 4.75 is 126.3
     person = await create_annotator(engine, campaign)
     hit = await try_to_lease_hit(engine, person)
     while len(hit.items_without_checks) < 5:  # a task without a gold item brings more than the average
@@ -186,6 +186,20 @@ async def test_programs_read_how_many_people_to_recruit(engine, api_client):  # 
     found = (await api_client.get(f"{API}/campaigns/{campaign.slug}")).json()["totals"]
     assert (found["people"], found["people_at_most"]) == (67, 76)
     assert (found["minutes_per_person"], found["pay_per_person"]) == (6, 1.0)
+    assert (found["pay"], found["pay_at_most"]) == (67.0, 67.0)
+
+
+async def test_programs_read_the_rewards_of_all_people_where_a_platform_pays_each_of_them(
+    engine,
+    api_client,  # noqa: F811  (the fixture)
+):
+    campaign = await study(engine, people_from="prolific", hits_per_annotator=4)
+    found = (await api_client.get(f"{API}/campaigns/{campaign.slug}")).json()["totals"]
+    # 35 to 43 people get the reward of 4 tasks each, although there are no more than 136 tasks.
+    assert found["pay_per_person"] == 2.0
+    assert (found["pay"], found["pay_at_most"]) == (2.0 * found["people"], 2.0 * found["people_at_most"])
+    assert found["people"] < found["people_at_most"]
+    assert found["pay"] != found["tasks"] * 0.5
 
 
 async def test_a_study_has_as_many_places(engine):

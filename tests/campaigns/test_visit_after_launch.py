@@ -9,7 +9,10 @@ from tests.annotation.hits.campaigns import create_running_campaign
 from tests.campaigns.drafts import create_draft
 
 VISIT: dict[str, Any] = {
-    "questions": ["mother: What is your language? | German | English | screen out: Other", "age?: How old are you?"],
+    "questions": [
+        "mother: What is your language? | German | English | screen out: Other",
+        "age?: How old are you? | only if: mother = German | only if: mother = English",
+    ],
     "training": 'text,expected,explanation\n"Terrible, never again",5,Very negative\nWonderful,95,\n',
     "consent": "I *agree*.",
 }
@@ -33,9 +36,9 @@ def cells(page, name):
 async def test_questions_and_training_are_tables_with_the_reason(researcher, engine):
     page = await page_of(researcher, await create_running_campaign(engine, **VISIT))
     assert cells(page, "questions") == [
-        ["Question", "Answer", "Required"],
-        ["What is your language?", "German · English · Other (screened out)", "yes"],
-        ["How old are you?", "text", "no"],
+        ["Question", "Answer", "Required", "Asked"],
+        ["What is your language?", "German · English · Other (screened out)", "yes", "always"],
+        ["How old are you?", "text", "no", "only if mother is German or English"],
     ]
     assert cells(page, "training") == [
         ["Text", "Expected", "Explanation"],

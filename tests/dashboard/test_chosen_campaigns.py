@@ -191,3 +191,12 @@ async def test_who_may_change_no_campaign_ticks_none(app, client, engine, campai
     await log_in_with_role(app, client, "viewer")
     page = (await client.get("/admin")).text
     assert ("Nouns" in page, "chosen-campaigns" in page) == (True, False)
+
+
+async def test_the_buttons_for_several_campaigns_wait_for_a_tick_if_there_is_one_campaign_only(engine, researcher):
+    bar = '<form class="chosen-campaigns{}" id="chosen-campaigns"'
+    await create_campaign(engine, "Nouns")
+    assert bar.format(" until-ticked") in (await researcher.get("/admin")).text
+    await create_campaign(engine, "Verbs")
+    for query in ("", "?search=verbs"):
+        assert bar.format("") in (await researcher.get(f"/admin{query}")).text

@@ -477,6 +477,21 @@ async def test_an_unknown_time_zone_is_refused(engine):
     assert problem.value.code == "time_zone_unknown"
 
 
+@pytest.mark.parametrize("zone", ["localtime", "posixrules", "Factory"])
+async def test_a_file_of_the_system_that_is_no_time_zone_is_refused(engine, zone):
+    with pytest.raises(Refusal) as problem:
+        await received(engine, ["31.1.2026"], time_zone=zone)
+    assert problem.value.code == "time_zone_unknown"
+
+
+async def test_a_date_whose_day_or_year_is_zero_is_refused_with_its_line(engine, subtests):
+    for cell in ("0000-00-00 00:00:00", "0000-01-01T00:00:00Z", "2026-01-00", "0.1.2026", "31.1.0000", "1/0/2026"):
+        with subtests.test(cell=cell):
+            with pytest.raises(Refusal) as problem:
+                await received(engine, ["31.1.2026", cell])
+            assert (problem.value.code, problem.value.details["line"]) == ("time_unreadable", 3)
+
+
 async def test_what_is_no_time_is_refused_with_its_line(engine, subtests):
     for cell in ("31.02.2026", "noon", "99999999999999", "25.12.2026 25:00", "13/13/2026"):
         with subtests.test(cell=cell):

@@ -340,6 +340,14 @@ def test_judgments_that_are_all_alike_are_refused_with_a_reason(outcome, words):
     assert refused.value.code == "one_outcome"
 
 
+@pytest.mark.parametrize("outcome", [0, 1, -1])
+def test_a_single_judgment_is_refused_in_the_singular(outcome):
+    with pytest.raises(Inestimable) as refused:
+        fit([0], [0], [0], [outcome])
+    assert refused.value.code == "one_outcome"
+    assert "1 judgments" not in str(refused.value)
+
+
 def test_no_judgments_are_refused():
     with pytest.raises(Inestimable) as refused:
         fit([], [], [], [], n_items=3)

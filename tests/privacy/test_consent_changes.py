@@ -7,10 +7,11 @@ from sqlalchemy import event
 
 from app.campaigns import settings_edits
 from app.campaigns.consent_writing import load_consent_context, write_consent_again
+from app.campaigns.lifecycle import create_copy_of_campaign
 from app.privacy.consent_changes import load_consent_warnings, load_outdated_consent_sentence_or_empty
 from app.privacy.consent_text import StudyFacts, draft_consent_text
 from app.record.campaign import load_campaign_by_slug_or_refuse
-from tests.annotation.hits.campaigns import requests_are_waiting_sql, wait_until
+from tests.annotation.hits.campaigns import NOW, requests_are_waiting_sql, wait_until
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 from tests.quality.test_reach import words
 
@@ -209,3 +210,34 @@ async def test_the_text_names_the_only_platform_that_people_can_come_from(engine
     text = draft_consent_text(StudyFacts.from_campaign(await load(engine, campaign)))
     assert "and your id on Prolific." in text
     assert "link" not in text
+
+
+async def copy(engine, campaign):
+    async with engine.begin() as connection:
+        return await create_copy_of_campaign(connection, campaign.slug, now=NOW)
+
+
+async def test_a_copy_knows_that_its_text_was_out_of_date_in_the_original(engine, campaign):
+    assert await outdated(engine, await copy(engine, campaign)) == ""
+    await change(engine, campaign, pay_per_hit=0.25)
+    copied = await copy(engine, campaign)
+    said = "The pay changed since the consent text was written from the settings."
+    assert await outdated(engine, copied) == said
+    await change(engine, campaign, recruiting_minutes=20)  # does not concern the copy
+    assert await outdated(engine, copied) == said
+    again = await copy(engine, copied)
+    assert await outdated(engine, again) == said
+    await change(engine, again, pay_per_hit=0.125)
+    assert await outdated(engine, again) == ""
+    async with engine.begin() as connection:
+        await write_consent_again(connection, copied.slug, None)
+    assert await outdated(engine, copied) == ""
+    assert "$3.00 in all" in (await load(engine, copied)).consent
+
+
+async def test_the_page_that_copies_warns_of_it(engine, researcher, campaign):
+    address = f"/admin/campaigns/{campaign.slug}/copy/confirm"
+    assert "consent" not in words((await researcher.get(address)).text)
+    await change(engine, campaign, pay_per_hit=0.25)
+    page = words((await researcher.get(address)).text)
+    assert "The pay changed since the consent text was written from the settings. The copy gets the old text" in page

@@ -6,8 +6,16 @@ from datetime import timedelta
 
 import pytest
 
+from app.main import open_application
 from app.privacy.erasure_work import finish_erasures_that_are_due
-from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_value, submit_scores, try_to_lease_hit
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    fetch_value,
+    submit_scores,
+    try_to_lease_hit,
+    wait_until,
+)
 from tests.privacy.people import (
     TRACES,
     WORKER_ID,
@@ -19,6 +27,16 @@ from tests.privacy.people import (
 
 LATER = NOW + timedelta(hours=1)
 ANNOTATORS, HITS_EACH = 32, 3
+
+
+async def test_an_erasure_that_a_killed_process_left_goes_on_when_the_server_starts(database_url, engine, applications):
+    campaign, _ = await create_answered_campaign(engine)
+    await erase_found(engine, campaign, WORKER_ID, "remove", now=LATER)
+    assert await fetch_value(engine, "SELECT count(*) FROM erasures WHERE finished_at IS NULL") == 1
+    app = applications(database_url)
+    async with open_application(app, app.state.settings):
+        await wait_until(engine, "SELECT count(*) = 0 FROM erasures WHERE finished_at IS NULL")
+    assert await verification_is_clean(engine, campaign)
 
 
 @pytest.mark.parametrize("rule", ["anonymise", "remove"])

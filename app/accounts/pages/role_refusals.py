@@ -27,7 +27,8 @@ async def handle_role_forbids(request: Request, error: Exception) -> Response:
     """Return the refusal, with the owners of the campaign if the reader may know them."""
     assert isinstance(error, RoleForbids)  # noqa: S101  (registered for this class only)
     slug, access = campaign_slug_in_url_or_none(request), getattr(request.state, "access", None)
-    if slug is None or access is None or not may_know_members(access):
+    can_campaign_owner_help = error.message.endswith(ANOTHER_ROLE_HINT)
+    if slug is None or access is None or not can_campaign_owner_help or not may_know_members(access):
         return await handle_refusal(request, error)
     owners: list[str] = []
     with suppress(*DATABASE_ERRORS):

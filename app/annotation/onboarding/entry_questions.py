@@ -1,14 +1,16 @@
 """Entry questions, asked once per annotator: a choice among several, a number, or free text.
 
 A researcher writes each on one line. Without choices the answer is free text. A question mark after the name makes the
-answer optional. `screen out:` marks the choices and numbers of people who cannot take part:
+answer optional. `screen out:` marks the choices and numbers of people who cannot take part. `only if:` names an earlier
+question and an answer to it; the question is then asked only of people who gave this answer:
 
     native_language: What is your native language? | English | German | screen out: another
     age: How old are you? | number from 0 to 120 | screen out: under 18 | screen out: over 65
+    dialect: Which dialect do you speak? | only if: native_language = German
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from app.designs.field_flags import is_blank
@@ -20,6 +22,8 @@ QUESTION_LINE_PATTERN = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_]{0,39})(?P<ope
 NUMBER_PATTERN = re.compile(r"number(?: from (?P<minimum>\S+))?(?: to (?P<maximum>\S+))?")
 SCREENED_NUMBERS_PATTERN = re.compile(r"(?P<side>under|over) (?P<limit>\S+)")
 SCREENING_PREFIX = "screen out:"
+CONDITION_PREFIX = "only if:"
+CONDITION_PATTERN = re.compile(r"(?P<question>[A-Za-z][A-Za-z0-9_]{0,39})\s*=\s*(?P<answer>\S.*)")
 MAX_NUMBER = 1e9
 MAX_QUESTION_CHARACTERS = 500
 MAX_ENTRY_ANSWER_CHARACTERS = 500
@@ -60,6 +64,13 @@ def is_number_above_limit(number: float, limit: float | None) -> bool:
     return limit is not None and number > limit
 
 
+class AskingCondition(NamedTuple):
+    """A question is asked only of people who answered the question with this name in one of these ways."""
+
+    question: str
+    answers: tuple[str, ...]
+
+
 class EntryQuestion(NamedTuple):
     """Question asked once per annotator.
 
@@ -69,6 +80,7 @@ class EntryQuestion(NamedTuple):
         optional: True if the answer may be empty.
         screening_choices: Choices of people who cannot take part.
         number: Limits of the answer if it is a number, else None.
+        only_if: When it is asked; None if always.
 
     """
 
@@ -78,10 +90,16 @@ class EntryQuestion(NamedTuple):
     optional: bool
     screening_choices: tuple[str, ...] = ()
     number: NumberLimits | None = None
+    only_if: AskingCondition | None = None
 
     @property
     def field_name(self) -> str:
         return QUESTION_FIELD_PREFIX + self.name
+
+    @property
+    def condition_field_name(self) -> str:
+        """Return the name of the form field on which the question depends; empty if it is asked of everyone."""
+        return QUESTION_FIELD_PREFIX + self.only_if.question if self.only_if else ""
 
     @property
     def has_radio_buttons(self) -> bool:
@@ -91,6 +109,10 @@ class EntryQuestion(NamedTuple):
     def has_screening_answer(self) -> bool:
         """Return whether some answer screens people out."""
         return bool(self.screening_choices or (self.number and self.number[2:] != (None, None)))
+
+    def is_asked_after(self, answers: Mapping[str, str]) -> bool:
+        """Return whether the question is asked of people who gave these answers, by name, to the questions before."""
+        return self.only_if is None or answers.get(self.only_if.question) in self.only_if.answers
 
     def screens_out(self, answer: str) -> bool:
         """Return whether people with this answer cannot take part. An empty answer screens nobody out."""
@@ -106,10 +128,12 @@ def parse_question_line(line: str) -> EntryQuestion:
         raise ValueError(
             f"“{shorten_echo(line)}” needs a name of letters, digits and _, a colon and a space, and the question"
         )
-    question, *parts = [part.strip() for part in match["rest"].split("|")]
+    question, *all_parts = [part.strip() for part in match["rest"].split("|")]
     if is_blank(question) or len(question) > MAX_QUESTION_CHARACTERS:
         raise ValueError(f"{match['name']}: the question needs 1 to {MAX_QUESTION_CHARACTERS} characters")
-    asked = EntryQuestion(match["name"], question, (), bool(match["open"]))
+    condition = parse_condition_or_none(match["name"], [part for part in all_parts if is_condition_part(part)])
+    parts = [part for part in all_parts if not is_condition_part(part)]
+    asked = EntryQuestion(match["name"], question, (), bool(match["open"]), only_if=condition)
     if parts and NUMBER_PATTERN.fullmatch(parts[0]) and all(map(is_screening_part, parts[1:])):
         return asked._replace(number=parse_number_limits(asked.name, parts))
     return question_with_choices(asked, parts)
@@ -117,6 +141,39 @@ def parse_question_line(line: str) -> EntryQuestion:
 
 def is_screening_part(part: str) -> bool:
     return part.startswith(SCREENING_PREFIX)
+
+
+def is_condition_part(part: str) -> bool:
+    return part.startswith(CONDITION_PREFIX)
+
+
+def parse_condition_or_none(name: str, parts: Sequence[str]) -> AskingCondition | None:
+    """Return the condition that the parts of a question with this name define; None if there are none.
+
+    Raises ValueError.
+    """
+    if not parts:
+        return None
+    matches = [CONDITION_PATTERN.fullmatch(part.removeprefix(CONDITION_PREFIX).strip()) for part in parts]
+    named_answers = [(match["question"], match["answer"]) for match in matches if match is not None]
+    earlier_names = {earlier_name for earlier_name, _ in named_answers}
+    if len(named_answers) < len(parts) or len(earlier_names) > 1:
+        raise ValueError(f"{name}: write “only if: language = German”, always with the same earlier question")
+    return AskingCondition(earlier_names.pop(), tuple(answer for _, answer in named_answers))
+
+
+def condition_error_or_none(question: EntryQuestion, earlier_questions: Iterable[EntryQuestion]) -> str | None:
+    """Return why a question can be asked of nobody after the questions before it; None if it can."""
+    if question.only_if is None:
+        return None
+    choices = {earlier.name: earlier.choices for earlier in earlier_questions if earlier.choices}
+    earlier_name, answers = question.only_if
+    if earlier_name not in choices:
+        return f"{question.name}: no question with choices before it has the name “{shorten_echo(earlier_name)}”"
+    unknown = [answer for answer in answers if answer not in choices[earlier_name]]
+    if unknown:
+        return f"{question.name}: “{shorten_echo(unknown[0])}” is no choice of {earlier_name}"
+    return None
 
 
 def question_with_choices(question: EntryQuestion, choice_parts: Sequence[str]) -> EntryQuestion:
@@ -171,11 +228,17 @@ def parse_only_questions_with_choices(lines: Sequence[str]) -> list[EntryQuestio
 
 
 def parse_question_lines(lines: Sequence[str]) -> list[EntryQuestion]:
-    """Return the questions that the lines define. Raises ValueError, also if two have the same name."""
+    """Return the questions that the lines define.
+
+    Raises ValueError, also if two have the same name, or if one depends on what is no earlier question.
+    """
     questions = [parse_question_line(line) for line in lines]
     names = [question.name.casefold() for question in questions]
     if len(set(names)) < len(names):
         raise ValueError("each question needs a different name")
+    for place, question in enumerate(questions):
+        if error := condition_error_or_none(question, questions[:place]):
+            raise ValueError(error)
     return questions
 
 
@@ -183,7 +246,7 @@ def format_question_line(question: EntryQuestion) -> str:
     """Return the line that defines a question; `parse_question_line` reads it back."""
     mark = "?" if question.optional else ""
     parts = format_number_parts(question.number) if question.number else format_choice_parts(question)
-    return f"{question.name}{mark}: {' | '.join((question.question, *parts))}"
+    return f"{question.name}{mark}: {' | '.join((question.question, *parts, *format_condition_parts(question)))}"
 
 
 def format_choice_parts(question: EntryQuestion) -> list[str]:
@@ -191,6 +254,13 @@ def format_choice_parts(question: EntryQuestion) -> list[str]:
         f"{SCREENING_PREFIX} {choice}" if choice in question.screening_choices else choice
         for choice in question.choices
     ]
+
+
+def format_condition_parts(question: EntryQuestion) -> list[str]:
+    """Return the parts of a line that say when a question is asked."""
+    if question.only_if is None:
+        return []
+    return [f"{CONDITION_PREFIX} {question.only_if.question} = {answer}" for answer in question.only_if.answers]
 
 
 def format_number_parts(number: NumberLimits) -> list[str]:
@@ -210,17 +280,20 @@ def format_number(number: float) -> str:
 
 def error_by_wrong_question_line(text: str) -> dict[str, str]:
     """Return the error of each wrong line of a text, by the line; a repeated name is an error of the later line."""
-    errors: dict[str, str] = {}
-    names: set[str] = set()
-    for line in text.splitlines():
-        if not line.strip():
-            continue
+    return {line: error for line, error in iterate_question_lines_with_error(text.splitlines()) if error is not None}
+
+
+def iterate_question_lines_with_error(lines: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    """Yield each line that is not blank, with its error, or None if it defines a question."""
+    earlier_questions: list[EntryQuestion] = []
+    for line in filter(None, map(str.strip, lines)):
         try:
             question = parse_question_line(line)
         except ValueError as error:
-            errors[line.strip()] = str(error)
+            yield line, str(error)
             continue
-        if question.name.casefold() in names:
-            errors[line.strip()] = f"{question.name}: another question has this name already"
-        names.add(question.name.casefold())
-    return errors
+        if any(question.name.casefold() == earlier.name.casefold() for earlier in earlier_questions):
+            yield line, f"{question.name}: another question has this name already"
+        else:
+            yield line, condition_error_or_none(question, earlier_questions)
+        earlier_questions.append(question)

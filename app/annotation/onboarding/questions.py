@@ -45,6 +45,8 @@ def parse_questions_form_or_none_if_answered(
 ) -> StepResult | None:
     """Return the answers, without empty ones; None if the annotator has answered already: the first answers count.
 
+    What was entered for a question that the other answers leave out is ignored.
+
     Raises:
         Invalid: `question_unanswered`, `answer_unknown`, `answer_not_a_number`, `answer_out_of_range`,
             `answer_too_long`; details: `question`.
@@ -53,10 +55,11 @@ def parse_questions_form_or_none_if_answered(
     if question_results_that_still_count(history):
         return None
     questions = parse_question_lines(settings.questions)
-    answers = {
-        question.name: entry_answer_or_refuse(question, form.get(question.field_name, "").strip())
-        for question in questions
-    }
+    answers: dict[str, str] = {}
+    for question in questions:
+        is_asked = question.is_asked_after(answers)
+        entered = form.get(question.field_name, "").strip()
+        answers[question.name] = entry_answer_or_refuse(question, entered) if is_asked else ""
     is_screened_out = any(question.screens_out(answers[question.name]) for question in questions)
     return StepResult(
         QUESTIONS_STEP,

@@ -20,6 +20,8 @@ from app.uploads import ReadOptions, raise_upload_refusal_at_line
 DecimalMark: TypeAlias = Literal["", "point", "comma"]
 DateOrder: TypeAlias = Literal["", "day_first", "month_first"]
 
+# Files of the operating system beside the zones; what the first two mean differs from server to server.
+NAMES_WITHOUT_ZONE = frozenset(("localtime", "posixrules", "Factory"))
 MISSING_VALUE_WORDS = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none"))
 COMMA_DECIMAL_PATTERN = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 POINT_DECIMAL_PATTERN = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?")
@@ -296,7 +298,7 @@ def decide_day_first_or_refuse(orders: Mapping[bool | None, tuple[int, str]], ch
 def find_time_zone_or_refuse(name: str) -> tzinfo:
     """Return a time zone. Raises `Invalid` (`time_zone_unknown`)."""
     try:
-        return UTC if name == "UTC" else ZoneInfo(name)
+        return UTC if name == "UTC" else ZoneInfo("" if name in NAMES_WITHOUT_ZONE else name)
     except (ValueError, OSError, KeyError):
         raise Invalid(
             f"There is no time zone “{shorten_echo(name)}”. Name one such as Europe/Berlin or UTC. "

@@ -127,7 +127,9 @@ def time_of_date_and_clock_match(
         if not 1 <= hour <= 12:
             raise ValueError(match[0])
         hour = hour % 12 + 12 * (half == "p")
-    time = datetime(year or int(match["year"]), month, day or int(match["day"]), hour, minute, second)  # noqa: DTZ001
+    year = int(match["year"]) if year is None else year
+    day = int(match["day"]) if day is None else day
+    time = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001
     zone = (clock.get("zone") or "").upper()
     return time if zone in ("", "UHR") else time.replace(tzinfo=parse_time_zone_offset(zone))
 

@@ -63,7 +63,11 @@ class CampaignTotalsSchema(BaseModel):
     minutes_per_person: int | None = Field(description="Minutes of one person, if the settings say them.")
     pay_per_person: float | None = Field(description="Pay of one person in the campaign's currency, if known.")
     hours: float | None = Field(description="Hours of work, if the settings say how many minutes a HIT takes.")
-    pay: float | None = Field(description="Pay of all HITs in the campaign's currency, if the settings say it.")
+    pay: float | None = Field(
+        description="Pay in the campaign's currency, if the settings say it: of all HITs; where a platform pays each "
+        "person one reward, of as many people as `people`."
+    )
+    pay_at_most: float | None = Field(description="Pay of as many people as `people_at_most`, else the same as `pay`.")
     pay_per_hour: float | None = Field(description="Pay per hour of work, if both are known.")
 
     @classmethod
@@ -79,7 +83,8 @@ class CampaignTotalsSchema(BaseModel):
             minutes_per_person=people.minutes if people else None,
             pay_per_person=people.reward if people else None,
             hours=totals.hours,
-            pay=totals.money,
+            pay=totals.costs[0] if totals.costs else None,
+            pay_at_most=totals.costs[-1] if totals.costs else None,
             pay_per_hour=hourly.amount if hourly else None,
         )
 

@@ -147,8 +147,11 @@ async def show_action_confirmation_page(
     if action == "revert":
         facts = {"error": await empty_campaigns.load_cannot_revert_error_or_none(connection, campaign)}
         return render_confirmation_page(request, campaign, action, facts)
-    if action in ("finish", "copy"):
+    if action == "finish":
         return render_confirmation_page(request, campaign, action)
+    consent_context = await load_consent_context(connection, campaign, request.app.state.settings.retention_days)
+    if action == "copy":
+        return render_confirmation_page(request, campaign, action, consent_context)
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     priors = await load_sentence_on_own_priors_or_none(connection, campaign.id)
     recordings = await load_recording_notes(connection, campaign)
@@ -165,7 +168,7 @@ async def show_action_confirmation_page(
         "recording_notes": recordings,
         "block_note": await load_short_block_note_or_empty(connection, campaign, with_refusals=True),
         "form_note": note_on_form_origins_of_campaign_or_empty(campaign),
-    } | await load_consent_context(connection, campaign, request.app.state.settings.retention_days)
+    } | consent_context
     return render_confirmation_page(request, campaign, action, notes)
 
 

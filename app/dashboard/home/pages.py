@@ -92,18 +92,23 @@ async def campaigns_page_response(
         paces = await campaign_list.load_campaign_pace_by_id(
             connection, live_dashboards.followers.precisions, rows, now=now
         )
+        daily_answers = await live_dashboards.daily_answer_counts.load_daily_answers_by_campaign(
+            connection, [row.id for row in rows if row.status == "running"], now=now
+        )
         archived_count = await summaries.count_archived_campaigns(connection, access=access)
         rehearsals = (
             []
             if view.shows_archived
             else await summaries.load_campaigns_with_progress(connection, only_rehearsals=True, access=access)
         )
+    listed_ids = {row.id for row in (*rows, *rehearsals)}
     changeable_ids = {
-        row.id for row in (*rows, *rehearsals) if access.with_member_role(row.member).can(CHANGE_CAMPAIGN)
+        row.id for row in (*all_rows, *rehearsals) if access.with_member_role(row.member).can(CHANGE_CAMPAIGN)
     }
     context = {
         "campaigns": campaign_list.campaigns_in_order(rows, paces, view.sort),
         "pace_by_campaign": paces,
+        "daily_answers_by_campaign": daily_answers,
         "view": view,
         "has_campaigns": bool(all_rows),
         "statuses": STATUSES,
@@ -112,7 +117,8 @@ async def campaigns_page_response(
         "archived": view.shows_archived,
         "archived_count": archived_count,
         "rehearsals": rehearsals,
-        "changeable_ids": changeable_ids,
+        "changeable_ids": changeable_ids & listed_ids,
+        "changeable_count": len(changeable_ids),
         "max_tags_characters": (MAX_TAG_CHARACTERS + 2) * MAX_TAGS,
         "chosen_notice": chosen_notice,
         "refusal": refusal,

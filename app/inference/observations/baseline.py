@@ -185,10 +185,15 @@ def refuse_missing_or_equal_outcomes(outcomes: Integers) -> None:
     if not len(outcomes):
         raise Inestimable("There are no judgments against the baseline.", code="no_judgments")
     if (outcomes == outcomes[0]).all():
-        shared_outcome = {1: "prefer the system", 0: "are ties", -1: "prefer the baseline"}[int(outcomes[0])]
+        outcome = int(outcomes[0])
+        if len(outcomes) == 1:
+            shared = {1: "The only judgment prefers the system", 0: "The only judgment is a tie"}
+            finding = shared.get(outcome, "The only judgment prefers the baseline")
+        else:
+            shared = {1: "prefer the system", 0: "are ties"}
+            finding = f"All {len(outcomes):,} judgments {shared.get(outcome, 'prefer the baseline')}"
         raise Inestimable(
-            f"All {len(outcomes):,} judgments {shared_outcome}, so systems, judges and segments cannot be "
-            "distinguished. Compare with another baseline.",
+            f"{finding}, so systems, judges and segments cannot be distinguished. Compare with another baseline.",
             code="one_outcome",
         )
 

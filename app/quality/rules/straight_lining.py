@@ -63,11 +63,11 @@ class StraightLining(QualityRule):
         """Flag the annotator if their share is beyond half-way from the usual share to all."""
         usual = median_of_other_annotators_or_nan(other_measures)
         repeats, repeatable = count_repeated_and_repeatable_answers(behaviour)
+        finding = f"{repeats} of {repeatable} {'answer is' if repeatable == 1 else 'answers are'} like the previous one"
         if np.isnan(usual) or not repeatable:
-            return RuleAssessment("unknown", f"{repeats} of {repeatable} answers are like the previous one.")
+            return RuleAssessment("unknown", f"{finding}.")
         sentence = (
-            f"{repeats} of {repeatable} answers are like the previous one ({share_as_percent(repeats / repeatable)}); "
-            f"the usual share is {share_as_percent(usual)}."
+            f"{finding} ({share_as_percent(repeats / repeatable)}); the usual share is {share_as_percent(usual)}."
         )
         return assess_event_share(
             repeats,

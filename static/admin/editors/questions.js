@@ -2,12 +2,8 @@
 // questions: the cards are drawn from it, and each change of a card is written back to it.
 
 import { button, element, labelled, redrawWhenRestored, showEditor, signButton, writeText } from "./elements.js";
+import { SEPARATOR, formatLine, formatText, parseLine, parseText } from "./question_lines.js";
 
-const LINE = /^\s*([^:?\s]*)(\?)?:(?:\s+|$)(.*)$/;
-const NUMBER = /^number(?: from (\S+))?(?: to (\S+))?$/;
-const SCREENED_NUMBERS = /^screen out:\s*(under|over) (\S+)$/;
-const SCREENED_CHOICE = /^screen out:\s*/;
-const SEPARATOR = "|";
 const MAX_QUESTIONS = 20;
 const MIN_CHOICES = 2;
 const MAX_NAME_WORDS = 4;
@@ -17,42 +13,8 @@ const FILLER_WORDS = new Set("a an and are at do does did have how in is it of o
 const field = document.querySelector("textarea#questions");
 if (field) editQuestions(field);
 
-/** Return the question of a line; a line that has not the form of a question is a text without a name. */
-function parseLine(line) {
-  const match = LINE.exec(line);
-  const [text, ...parts] = (match ? match[3] : line).split(SEPARATOR).map((part) => part.trim());
-  const number = parseNumber(parts);
-  const choices = number ? [] : parts.map((part) => ({ text: part.replace(SCREENED_CHOICE, ""), screened: SCREENED_CHOICE.test(part) }));
-  return { name: match?.[1] ?? "", optional: Boolean(match?.[2]), text, choices, number };
-}
-
-/** Return the limits of a question about a number, as texts; null for other questions. */
-function parseNumber([first = "", ...others]) {
-  const range = NUMBER.exec(first);
-  const screened = others.map((part) => SCREENED_NUMBERS.exec(part));
-  if (!range || screened.includes(null)) return null;
-  const limit = (side) => screened.find((match) => match[1] === side)?.[2] ?? "";
-  return { minimum: range[1] ?? "", maximum: range[2] ?? "", under: limit("under"), over: limit("over") };
-}
-
-function formatNumber({ minimum, maximum, under, over }) {
-  const range = `number${minimum && ` from ${minimum}`}${maximum && ` to ${maximum}`}`;
-  return [range, ...(under ? [`screen out: under ${under}`] : []), ...(over ? [`screen out: over ${over}`] : [])];
-}
-
-function formatLine({ name, optional, text, choices, number }) {
-  const parts = number ? formatNumber(number)
-    : choices.map((choice) => `${choice.screened ? "screen out: " : ""}${choice.text.trim()}`);
-  const question = [text.trim(), ...parts].join(` ${SEPARATOR} `);
-  return name.trim() || optional ? `${name.trim()}${optional ? "?" : ""}: ${question}`.trim() : question;
-}
-
-function parseText(text) {
-  return text.split("\n").filter((line) => line.trim()).map(parseLine);
-}
-
-function formatText(questions) {
-  return questions.map(formatLine).join("\n");
+function isWritten({ text }) {
+  return Boolean(text.trim());
 }
 
 /** Return a name for exports made of the first words of a question; empty if these have no letters of a name. */
@@ -85,7 +47,7 @@ function editQuestions(text) {
   news.setAttribute("role", "status");
   const addButton = button("Add a question", () => {
     const questions = parseText(text.value);
-    change([...questions, { name: freeName(questions, "question"), optional: false, text: "", choices: [], number: null }]);
+    change([...questions, { name: freeName(questions, "question"), optional: false, text: "", choices: [], number: null, condition: null }]);
     focusCard(questions.length, ".question-text");
   }, { className: "" });
   const editor = element("div", { className: "editor", tabIndex: -1 }, cards, news, element("p", {}, addButton));
@@ -111,7 +73,7 @@ function editQuestions(text) {
 
   function draw() {
     const questions = parseText(text.value);
-    cards.replaceChildren(...questions.map((question, index) => drawCard(question, index, questions.length)));
+    cards.replaceChildren(...questions.map((_, index) => drawCard(questions, index)));
     addButton.disabled = questions.length >= MAX_QUESTIONS;
   }
 
@@ -146,8 +108,10 @@ function editQuestions(text) {
       choices: [...card.querySelectorAll(".choice-rows > li")].map(readChoice),
       number: readNumber(card),
     }));
+    for (const [index, card] of [...cards.children].entries()) questions[index].condition = readCondition(card, questions);
     writeText(text, formatText(questions));
     for (const [index, card] of [...cards.children].entries()) {
+      if (!card.contains(document.activeElement)) card.querySelector(".question-condition").replaceWith(drawCondition(questions, index));
       requireChoices(card);
       showError(card, questions[index]);
     }
@@ -178,6 +142,16 @@ function editQuestions(text) {
   function readNumber(card) {
     const inputs = card.querySelectorAll(".question-limit");
     return inputs.length ? Object.fromEntries([...inputs].map(({ dataset, value }) => [dataset.limit, value])) : null;
+  }
+
+  /** Return the condition that a card shows, in the present words of the question that it depends on. */
+  function readCondition(card, questions) {
+    const value = card.querySelector(".question-asked")?.value;
+    if (!value) return null;
+    const boxes = [...card.querySelectorAll(".condition-answer:checked")];
+    const earlier = questions[value];
+    const answers = boxes.map(({ dataset, value: answer }) => ("place" in dataset ? earlier.choices[dataset.place].text.trim() : answer));
+    return { name: earlier?.name ?? value, answers };
   }
 
   function showError(card, question) {
@@ -238,7 +212,8 @@ function editQuestions(text) {
     else addChoice(index, place);
   }
 
-  function drawCard(question, index, count) {
+  function drawCard(questions, index) {
+    const [question, count] = [questions[index], questions.length];
     const place = `question ${index + 1}`;
     const problem = element("p", { className: "problem", id: `question-${index}-problem` });
     const card = element("li", {},
@@ -249,6 +224,7 @@ function editQuestions(text) {
         labelled("Answer", drawKind(question, index))),
       ...(question.choices.length ? [drawChoices(question, index)] : []),
       ...(question.number ? [drawNumber(question.number)] : []),
+      drawCondition(questions, index),
       element("p", { className: "question-acts" }, drawRequired(question),
         signButton("↑", `Move ${place} up`, () => move(index, -1), { className: "quiet move-up", disabled: index === 0 }),
         signButton("↓", `Move ${place} down`, () => move(index, 1), { className: "quiet move-down", disabled: index === count - 1 }),
@@ -332,6 +308,57 @@ function editQuestions(text) {
       input.addEventListener("input", readCards);
       return labelled(label, input);
     }));
+  }
+
+  /** Return the controls that say when a question is asked; empty if no question before it has choices. */
+  function drawCondition(questions, index) {
+    const { condition } = questions[index];
+    const earlier = [...questions.entries()].filter(([place, { choices }]) => place < index && choices.some(isWritten));
+    if (!earlier.length && !condition) return element("div", { className: "question-condition", hidden: true });
+    const [known, source] = earlier.find(([, { name }]) => name === condition?.name) ?? [condition?.name ?? "", null];
+    const options = [["", "Everyone"], ...earlier.map(([place, question]) => [place, `People by their answer to “${question.text || question.name}”`])];
+    if (condition && !source) options.push([condition.name, `People by their answer to ${condition.name} (no question above with choices)`]);
+    const select = element("select", { className: "question-asked" },
+      ...options.map(([value, label]) => element("option", { value, textContent: label })));
+    select.value = known;
+    select.addEventListener("change", () => askOnlyIf(index, select.value));
+    return element("div", { className: "question-condition" }, labelled("Asked of", select),
+      ...(condition ? [drawConditionAnswers(condition.answers, source?.choices ?? [], index)] : []));
+  }
+
+  /** Ask a question only of people who give the first answer to the question at a place, or of everyone. */
+  function askOnlyIf(index, place) {
+    const questions = parseText(text.value);
+    const earlier = questions[place];
+    questions[index].condition = earlier ? { name: earlier.name, answers: [earlier.choices.find(isWritten).text] } : null;
+    change(questions);
+    focusCard(index, ".question-asked");
+  }
+
+  /** Return a box for each answer after which a question is asked, ticked or not; one answer at least must be ticked. */
+  function drawConditionAnswers(answers, choices, index) {
+    const isKept = (choice) => isWritten(choice) || answers.includes(choice.text);  // one that is being rewritten is empty at times
+    const known = [...choices.entries()].filter(([, choice]) => isKept(choice));
+    const gone = answers.filter((answer) => !known.some(([, choice]) => choice.text === answer));
+    const box = (label, checked, properties) => {
+      const input = element("input", { type: "checkbox", className: "condition-answer", checked });
+      Object.assign(input.dataset, properties);
+      input.value = label;
+      input.addEventListener("input", () => { requireOneAnswer(group); readCards(); });
+      return element("label", {}, input, " ", "place" in properties ? label : `${label} (no choice any more)`);
+    };
+    const group = element("div", { className: "condition-answers" },
+      ...known.map(([place, choice]) => box(choice.text, answers.includes(choice.text), { place })),
+      ...gone.map((answer) => box(answer, true, {})));
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", `Answers after which question ${index + 1} is asked`);
+    requireOneAnswer(group);
+    return group;
+  }
+
+  function requireOneAnswer(group) {
+    const boxes = [...group.querySelectorAll("input")];
+    for (const box of boxes) box.required = box === boxes[0] && !boxes.some(({ checked }) => checked);
   }
 
   /** Return an input that is written back at each key. A vertical bar separates choices, so none can contain one. */

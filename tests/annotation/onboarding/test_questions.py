@@ -13,6 +13,7 @@ from app.analysis import load_answers as stored
 from app.analysis.annotator_table import ANNOTATOR_TABLE
 from app.analysis.result_types import Options
 from app.annotation.onboarding.entry_questions import (
+    AskingCondition,
     EntryQuestion,
     NumberLimits,
     error_by_wrong_question_line,
@@ -55,6 +56,14 @@ async def campaign(engine):
             EntryQuestion("age", "How old?", (), False, number=NumberLimits(0, 120.5, 18, 65)),
         ),
         ("kind: What is x? | number | letter", EntryQuestion("kind", "What is x?", ("number", "letter"), False)),
+        (
+            "dialect: Which? | only if: language = German",
+            EntryQuestion("dialect", "Which?", (), False, only_if=AskingCondition("language", ("German",))),
+        ),
+        (
+            "a?: Which? | only if: b = 1 = 2 | x | y | only if: b=3",
+            EntryQuestion("a", "Which?", ("x", "y"), True, only_if=AskingCondition("b", ("1 = 2", "3"))),
+        ),
         ("a: At what time: now?", EntryQuestion("a", "At what time: now?", (), False)),
     ],
 )
@@ -65,6 +74,7 @@ def test_a_question_is_a_line(line, question):
 PARTS = st.text(st.characters(categories=("L", "N", "P", "Zs"), exclude_characters="|"), max_size=30).map(
     lambda text: "a" + " ".join(text.split())
 )
+ANSWERS = st.lists(PARTS, min_size=1, max_size=3).map(tuple)
 QUESTIONS = st.builds(
     EntryQuestion,
     name=st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,39}", fullmatch=True),
@@ -73,6 +83,7 @@ QUESTIONS = st.builds(
     optional=st.booleans(),
     screening_choices=st.just(()),
     number=st.none(),
+    only_if=st.none() | st.builds(AskingCondition, st.just("before"), ANSWERS),
 )
 
 
@@ -106,8 +117,9 @@ def test_a_number_screens_out_those_beyond_its_limits_and_no_others(question, qu
 
 
 def test_each_wrong_line_has_its_own_error():
-    errors = error_by_wrong_question_line("age: How old?\n\njob: Which? | a | a\nAge: Really?\n Where?\n")
-    assert errors.keys() == {"job: Which? | a | a", "Age: Really?", "Where?"}
+    unknown = "why: Why? | only if: job = a"
+    errors = error_by_wrong_question_line(f"age: How old?\n\njob: Which? | a | a\nAge: Really?\n Where?\n{unknown}\n")
+    assert errors.keys() == {"job: Which? | a | a", "Age: Really?", "Where?", unknown}
     assert "only once" in errors["job: Which? | a | a"]
     assert "another question has this name" in errors["Age: Really?"]
 
@@ -128,6 +140,12 @@ def test_what_is_no_question_is_refused_with_the_reason(subtests):
         (["age: How old? | number | screen out: under 8 | screen out: under 9"], "each once at most"),
         (["from: Where? | screen out: here | screen out: there"], "leave a choice"),
         (["from: Where? | here | screen out:"], "give 2 to 50 choices"),
+        (["a: Which? | x | y", "b: Why? | only if: a"], "write “only if: language = German”"),
+        (["a: Which? | x | y", "b: Where? | x | y", "c: Why? | only if: a = x | only if: b = x"], "same earlier"),
+        (["a: Which? | x | y", "b: Why? | only if: a = z"], "“z” is no choice of a"),
+        (["b: Why? | only if: a = x", "a: Which? | x | y"], "no question with choices before it has the name “a”"),
+        (["a: Which? | x | y | only if: a = x"], "no question with choices before it"),
+        (["a: Which?", "b: Why? | only if: a = x"], "no question with choices before it"),
     ):
         with subtests.test(lines=lines, words=words), pytest.raises(ValidationError, match=words):
             CampaignSettings(name="A", question="B?", questions=lines)
@@ -188,6 +206,40 @@ async def test_answers_that_screen_people_out_end_the_visit_kindly(client, engin
     assert await leases_of(engine) == (not is_screened_out)
     outcome = "failed" if is_screened_out else "passed"
     assert await fetch_rows(engine, "SELECT outcome, said FROM visits") == [(outcome, stored)]
+
+
+PETS = [
+    "pet: Do you have a pet? | no | a dog | a cat",
+    "walks: How often is it out? | number | screen out: over 9 | only if: pet = a dog | only if: pet = a cat",
+    "leash: Is it on a leash? | yes | no | only if: pet = a dog",
+    "metal: Is the leash of metal? | yes | no | only if: leash = yes",
+]
+
+
+@pytest.mark.parametrize(
+    ("answers", "stored"),
+    [
+        ({"pet": "no"}, {"pet": "no"}),
+        ({"pet": "no", "walks": "99", "leash": "perhaps", "metal": "yes"}, {"pet": "no"}),
+        ({"pet": "a cat", "walks": "0", "leash": "yes", "metal": "yes"}, {"pet": "a cat", "walks": "0"}),
+        ({"pet": "a dog", "walks": "3", "leash": "no"}, {"pet": "a dog", "walks": "3", "leash": "no"}),
+    ],
+)
+async def test_a_question_that_depends_on_another_answer_is_asked_after_it_alone(client, engine, answers, stored):
+    campaign = await create_running_campaign(engine, questions=PETS)
+    page, address = await open_campaign_link(client, campaign)
+    await send_form(client, address, page, **{f"question-{name}": answer for name, answer in answers.items()})
+    ((said, outcome),) = await fetch_rows(engine, "SELECT said, outcome FROM visits WHERE step = 'questions'")
+    assert (said, outcome) == (stored, "passed")
+
+
+async def test_after_the_answer_that_it_depends_on_a_question_must_be_answered(client, engine):
+    campaign = await create_running_campaign(engine, questions=PETS)
+    page, address = await open_campaign_link(client, campaign)
+    page = await send_form(client, address, page, **{"question-pet": "a dog", "question-walks": "1"})
+    assert "Please answer “Is it on a leash?” too." in page
+    assert "Answer this only if your answer to “Do you have a pet?” is: a dog / a cat" in page
+    assert await fetch_rows(engine, "SELECT said FROM visits WHERE step = 'questions'") == []
 
 
 async def test_who_was_screened_out_cannot_answer_again(client, engine):

@@ -1,0 +1,265 @@
+"""Methods paragraph for papers: how many people judged what, and how far they agree. Each number is that of a page.
+
+What is not known is said to be not available, with the reason if there is one.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.analysis.agreement_table import ALPHA_MEASURE_NAMES
+from app.analysis.fit_cache import FitCache
+from app.analysis.load_answers import has_answers
+from app.analysis.result_types import Answers, Cell, ResultTable
+from app.analysis.view import format_interval
+from app.campaigns.pay import hourly_pay_by_median_time_or_none, text_of_agreed_pay
+from app.campaigns.summaries import CampaignWithProgress, load_campaign_with_progress_or_refuse
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
+from app.errors import Conflict, pluralize
+from app.http.languages.catalogue import ENGLISH, format_money
+from app.quality.annotators import load_plausible_median_seconds_or_none
+from app.quality.registry import QUALITY_RULES
+from app.record.responses import COUNTING_RESPONSES_CONDITION
+from app.text.numbers import MISSING_VALUE_DASH, format_with_places
+
+NOT_AVAILABLE = "not available"
+RULE_ACTOR_PREFIX = "rule "
+# Measures of reliability by the table that has them, the first that has a value.
+RELIABILITY_MEASURES = (
+    ("agreement", ("split_half_stepped_up",)),
+    ("reliability", ("split_half_full", "tuple_halves_full", "separation_reliability")),
+)
+EASEL_CITATION = "The Easel maintainers. Easel: a web server for human judgments on a scale. Version {version}."
+EASL_CITATION = (
+    "Keisuke Sakaguchi and Benjamin Van Durme. 2018. Efficient Online Scalar Annotation with Bounded Support. "
+    "Proceedings of ACL, 208-218. https://aclanthology.org/P18-1020/"
+)
+KRIPPENDORFF_CITATION = "Klaus Krippendorff. 2004. Content Analysis: An Introduction to Its Methodology. 2nd ed. Sage."
+
+LOAD_COUNTS = text(f"""
+    SELECT count(*) FILTER (WHERE counts) AS tasks,
+           count(*) FILTER (WHERE counts AND source = 'simulation') AS simulated,
+           count(*) FILTER (WHERE counts AND source = 'import') AS imported,
+           min(received_at) FILTER (WHERE counts AND source <> 'import') AS first_at,
+           max(received_at) FILTER (WHERE counts AND source <> 'import') AS last_at,
+           count(DISTINCT annotator_id) AS answered, count(DISTINCT annotator_id) FILTER (WHERE counts) AS counted
+    FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses WHERE campaign_id = :campaign) AS r
+""")
+COUNT_EXCLUDED_ANNOTATORS = text("""
+    SELECT a.barred, a.barred_by AS by, count(*) AS annotators FROM annotators a
+    WHERE a.campaign_id = :campaign AND a.barred IN ('excluded', 'erased')
+    AND EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = a.id)
+    GROUP BY 1, 2
+""")
+COUNT_EXCLUDED_ANSWERS = text("""
+    SELECT count(*) FROM (
+        SELECT DISTINCT ON (response_seq) kind FROM decisions
+        WHERE campaign_id = :campaign AND response_seq IS NOT NULL ORDER BY response_seq, seq DESC
+    ) AS latest WHERE kind = 'exclude'
+""")
+
+
+@dataclass(frozen=True)
+class MethodsFacts:
+    """Facts of the paragraph about a campaign, apart from its criteria.
+
+    Attributes:
+        counts: Row of `LOAD_COUNTS`.
+        excluded_by_reason: Number of annotators whose answers do not count, by why.
+        excluded_answers: Number of single answers that were excluded.
+        hourly_pay: Pay per hour by the median time of a task, as on the overview; None if it is not known.
+
+    """
+
+    campaign: CampaignWithProgress
+    counts: Any
+    excluded_by_reason: dict[str, int]
+    excluded_answers: int
+    hourly_pay: float | None
+
+
+def reason_of_exclusion(barred: str, decided_by: str) -> str:
+    """Return why annotators are excluded, in words: by a rule, by a researcher, or because their data were erased."""
+    if barred == "erased":
+        return "data erased on request"
+    if not decided_by.startswith(RULE_ACTOR_PREFIX):
+        return "decision of a researcher"
+    name = decided_by.removeprefix(RULE_ACTOR_PREFIX)
+    return f"rule “{QUALITY_RULES[name].title if name in QUALITY_RULES else name}”"
+
+
+async def load_methods_facts(connection: AsyncConnection, slug: str) -> MethodsFacts:
+    """Load the facts. Raises `NotFound` (`campaign_not_found`)."""
+    campaign = await load_campaign_with_progress_or_refuse(connection, slug)
+    parameters = {"campaign": campaign.id}
+    counts = (await connection.execute(LOAD_COUNTS, parameters)).one()
+    excluded: dict[str, int] = {}
+    for row in await connection.execute(COUNT_EXCLUDED_ANNOTATORS, parameters):
+        reason = reason_of_exclusion(row.barred, row.by)
+        excluded[reason] = excluded.get(reason, 0) + row.annotators
+    seconds = None if counts.simulated else await load_plausible_median_seconds_or_none(connection, campaign.id)
+    return MethodsFacts(
+        campaign,
+        counts,
+        excluded,
+        (await connection.execute(COUNT_EXCLUDED_ANSWERS, parameters)).scalar_one(),
+        hourly_pay_by_median_time_or_none(campaign, seconds, counts.tasks),
+    )
+
+
+async def load_methods_text(engine: AsyncEngine, slug: str, fits: FitCache, *, now: datetime) -> str:
+    """Return the paragraph of a campaign as Markdown, with what to cite.
+
+    Raises `NotFound` (`campaign_not_found`).
+    """
+    async with engine.connect() as connection:
+        facts = await load_methods_facts(connection, slug)
+        answered = await has_answers(connection, facts.campaign)
+    paragraphs = [paragraph_about_campaign(facts, now)]
+    cites_krippendorff = False
+    for criterion in facts.campaign.criteria:
+        if not answered:
+            paragraphs.append(f"{criterion_prefix(criterion)}Agreement and reliability: {NOT_AVAILABLE} (no answers).")
+            continue
+        answers = await fits.load_answers(engine, slug, criterion=criterion.name)
+        agreement = await load_measure_text(engine, fits, criterion, (("agreement", ALPHA_MEASURE_NAMES),))
+        reliability = await load_measure_text(engine, fits, criterion, RELIABILITY_MEASURES)
+        cites_krippendorff |= not agreement.startswith(NOT_AVAILABLE)
+        paragraphs.append(
+            f"{criterion_prefix(criterion)}{judgments_per_item_sentence(answers)} "
+            f"Agreement between annotators – {agreement}. Reliability of the scores – {reliability}."
+        )
+    return format_methods_text(facts.campaign, paragraphs, cites_krippendorff=cites_krippendorff)
+
+
+def format_methods_text(campaign: Campaign, paragraphs: Iterable[str], *, cites_krippendorff: bool) -> str:
+    is_easl = campaign.update_law.startswith("easl")
+    citations = [
+        EASEL_CITATION.format(version=version("easel")),
+        *([EASL_CITATION] if is_easl else []),
+        *([KRIPPENDORFF_CITATION] if cites_krippendorff else []),
+    ]
+    references = "\n".join(f"- {citation}" for citation in citations)
+    return "\n\n".join(["# Methods", *paragraphs, "## References", references]) + "\n"
+
+
+def paragraph_about_campaign(facts: MethodsFacts, now: datetime) -> str:
+    """Return the sentences on items, people, exclusions and pay."""
+    campaign, counts = facts.campaign, facts.counts
+    noun = "system" if campaign.segment_count else "item"
+    design, laws = campaign.design.title.lower(), f"update law `{campaign.update_law}`; rule `{campaign.rule.name}`"
+    items = f"{pluralize(campaign.item_count, noun)} with Easel {version('easel')}"
+    sentences = [
+        f"We collected judgments of {items} ({design}; {laws}).",
+        f"Each task showed {pluralize(campaign.items_per_hit, 'item')} and asked: “{campaign.question}”",
+        annotators_sentence(facts),
+        exclusions_sentence(facts),
+        times_sentence(facts, now),
+        pay_sentence(facts),
+    ]
+    if counts.simulated:
+        sentences.append(
+            f"Simulated annotators answered {counts.simulated:,} of the {pluralize(counts.tasks, 'task')}: "
+            "these are not data of people."
+        )
+    if counts.imported:
+        sentences.append(f"{pluralize(counts.imported, 'task')} were imported, not answered in Easel.")
+    return " ".join(filter(None, sentences))
+
+
+def annotators_sentence(facts: MethodsFacts) -> str:
+    counts = facts.counts
+    return f"{pluralize(counts.counted, 'annotator')} answered {pluralize(counts.tasks, 'task')} that count."
+
+
+def exclusions_sentence(facts: MethodsFacts) -> str:
+    """Return how many annotators and answers are excluded, and why."""
+    total = sum(facts.excluded_by_reason.values())
+    single = f" {pluralize(facts.excluded_answers, 'single answer')} were excluded." if facts.excluded_answers else ""
+    if not total:
+        return f"No annotator was excluded.{single}"
+    reasons = "; ".join(f"{count:,}: {reason}" for reason, count in sorted(facts.excluded_by_reason.items()))
+    verb = "is" if total == 1 else "are"
+    answered = pluralize(facts.counts.answered, "annotator")
+    return f"Of {answered} who answered, {total:,} {verb} excluded ({reasons}).{single}"
+
+
+def times_sentence(facts: MethodsFacts, now: datetime) -> str:
+    """Return when answers were collected; so far, if the campaign goes on."""
+    if facts.counts.first_at is None:
+        return f"Dates of collection: {NOT_AVAILABLE}."
+    first, last = (f"{moment.astimezone(UTC):%Y-%m-%d}" for moment in (facts.counts.first_at, facts.counts.last_at))
+    status = facts.campaign.status
+    unfinished = "" if status == "finished" else f" The campaign was {status} on {now.astimezone(UTC):%Y-%m-%d}."
+    return f"Answers were collected from {first} to {last} (UTC).{unfinished}"
+
+
+def pay_sentence(facts: MethodsFacts) -> str:
+    """Return the agreed pay, and the pay per hour by the median time of a task."""
+    campaign = facts.campaign
+    if not campaign.pay_per_hit:
+        return f"Pay: {NOT_AVAILABLE}."
+    if facts.hourly_pay is None:
+        return f"Annotators were paid {text_of_agreed_pay(campaign)}; pay per hour: {NOT_AVAILABLE}."
+    hourly = f"{format_money(facts.hourly_pay, campaign.currency, ENGLISH)} an hour by the median time of a task"
+    return f"Annotators were paid {text_of_agreed_pay(campaign)}, which is {hourly}."
+
+
+def criterion_prefix(criterion: Criterion[Campaign]) -> str:
+    return f"{criterion.name}: " if criterion.name else ""
+
+
+def judgments_per_item_sentence(answers: Answers) -> str:
+    """Return the mean, the least and the greatest number of judgments of an item, without those in every task."""
+    counts = np.delete(answers.judgment_counts, [*answers.always_shown])
+    mean = format_with_places(float(np.mean(counts)), 1)
+    return (
+        f"{pluralize(int(counts.sum()), 'judgment')} count: {mean} per item on average, {counts.min():,} at least and "
+        f"{counts.max():,} at most."
+    )
+
+
+async def load_measure_text(
+    engine: AsyncEngine,
+    fits: FitCache,
+    criterion: Criterion[Campaign],
+    measures_by_table: Sequence[tuple[str, Sequence[str]]],
+) -> str:
+    """Return the first measure with a value, its title and 95 % interval; else that there is none, and why."""
+    slug, reason = criterion.campaign.slug, ""
+    available = (await fits.load_available_methods(engine, slug, criterion=criterion.name)).tables
+    for table_name, measures in measures_by_table:
+        if table_name not in available:
+            continue
+        try:
+            table = await fits.load_cached_or_fit_table(engine, slug, table_name, criterion=criterion.name)
+        except Conflict as refusal:
+            reason = reason or refusal.message
+            continue
+        for row in rows_of_measures(table, measures):
+            if row["value"] is not None:
+                return format_measure(row)
+            reason = reason or str(row["sentence"])
+    return f"{NOT_AVAILABLE} ({reason.rstrip('.')})" if reason else NOT_AVAILABLE
+
+
+def rows_of_measures(table: ResultTable, measures: Sequence[str]) -> list[dict[str, Cell]]:
+    """Return the rows of some measures, in the order of `measures`, by the names of the columns."""
+    names = [column.name for column in table.columns]
+    rows = [dict(zip(names, row, strict=True)) for row in table.rows]
+    return [row for measure in measures for row in rows if row["measure"] == measure]
+
+
+def format_measure(row: dict[str, Any]) -> str:
+    """Return a measure with its interval, such as `ICC, one-way: 0.82 (95 % interval 0.73 to 0.89)`."""
+    interval = format_interval(row["low"], row["high"], 2)
+    value = f"{row['title']}: {format_with_places(float(row['value']), 2)}"
+    is_unknown = interval == MISSING_VALUE_DASH
+    return f"{value} (interval {NOT_AVAILABLE})" if is_unknown else f"{value} (95 % interval {interval})"
