@@ -65,9 +65,10 @@ LOAD_CAMPAIGN_COUNTS = text(f"""
            CASE WHEN CAST(:paid_per_person AS boolean) THEN
                (SELECT count(*) FROM annotators a
                 WHERE a.campaign_id = :campaign AND a.platform <> ALL(:unpaid)
-                AND EXISTS (SELECT FROM assignments s
-                            WHERE s.campaign_id = a.campaign_id AND s.annotator_id = a.id
-                            AND s.completed_at IS NOT NULL)
+                AND (CAST(:rehearsal AS boolean)
+                     OR EXISTS (SELECT FROM assignments s
+                                WHERE s.campaign_id = a.campaign_id AND s.annotator_id = a.id
+                                AND s.completed_at IS NOT NULL))
                 AND EXISTS (SELECT FROM responses r {JOIN_LEASED_HITS}
                             WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id))
            END AS paid_people
@@ -196,6 +197,8 @@ async def load_campaign_snapshot(
         "now": now,
         "paid": bool(criterion.campaign.pay_per_hit),
         "paid_per_person": bool(criterion.campaign.pay_per_hit) and pays_one_reward_per_person(criterion.campaign),
+        "rehearsal": criterion.campaign.rehearsal_of
+        is not None,  # its crowd does not ask for the page that ends a visit
         "unpaid": [] if criterion.campaign.rehearsal_of else simulated_platform_names(),
     }
     counts = (await connection.execute(LOAD_CAMPAIGN_COUNTS, count_parameters)).one()

@@ -9,7 +9,13 @@ from app.campaigns.totals import CampaignTotals, sentences_on_totals
 from app.record.campaign import load_campaign_for_page_or_refuse
 from app.recruiting.study_plan import StudyPlan
 from app.simulation.rehearsal_offer import load_rehearsal_offer_or_none_for_rehearsal
-from tests.annotation.hits.campaigns import create_annotator, find_or_lease_next_hit, submit_scores, try_to_lease_hit
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    execute_sql,
+    find_or_lease_next_hit,
+    submit_scores,
+    try_to_lease_hit,
+)
 from tests.annotation.hits.systems import outputs_table
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import apply_action, create_draft, import_items
@@ -259,6 +265,14 @@ async def test_the_overview_counts_the_rewards_of_people_who_finished(engine, re
         await find_or_lease_next_hit(engine, person)
     # 120 judgments need 3 people; the last 2 judgments may need 2 people.
     assert "$1.50 of about $4.50 to $7.50" in words((await researcher.get(page)).text)
+
+
+async def test_everyone_in_a_rehearsal_of_such_a_study_gets_the_reward(engine, researcher):
+    campaign = await apply_action(engine, await study(engine, **REWARD, judgments_per_item=2))
+    await execute_sql(engine, "UPDATE campaigns SET rehearsal_of = id")
+    person = await create_annotator(engine, campaign, name="simulated 1", platform="simulation")
+    await submit_scores(engine, person, await try_to_lease_hit(engine, person))
+    assert "$1.50 of about $4.50 to $7.50" in words((await researcher.get(f"/admin/campaigns/{campaign.slug}")).text)
 
 
 async def test_the_small_preview_names_the_reward_of_a_person(engine, researcher):
