@@ -12,6 +12,7 @@ from app.simulation.rehearsal_offer import load_rehearsal_offer_or_none_for_rehe
 from tests.annotation.hits.campaigns import (
     create_annotator,
     execute_sql,
+    fetch_value,
     find_or_lease_next_hit,
     submit_scores,
     try_to_lease_hit,
@@ -293,6 +294,8 @@ async def test_before_the_launch_one_press_gives_each_person_the_tasks_that_show
     people = (await totals_of(engine, campaign)).people
     assert people is not None
     assert people.reward == 1.5  # which stays
+    line = "SELECT after ->> 'hits_per_annotator' FROM audit_log WHERE action = 'settings.changed'"
+    assert await fetch_value(engine, line) == "13"
 
 
 @pytest.mark.parametrize("tasks", [5, 13, None])

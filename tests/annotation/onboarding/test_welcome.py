@@ -73,7 +73,7 @@ async def test_a_campaign_that_is_paused_says_so_instead(client, engine, campaig
 
 
 async def test_a_platform_that_pays_for_all_tasks_is_told_how_many_there_are(client, engine):
-    limits: dict[str, Any] = {"hits_per_annotator": 12, "repeat_items": True, "consent": CONSENT}
+    limits: dict[str, Any] = {"hits_per_annotator": 12, "welcome": True, "consent": CONSENT}
     campaign = await create_running_campaign(engine, people_from="prolific", **limits)
     visit = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "v1"}
     reply = await client.get(f"/prolific/{campaign.link_key}", params=visit, follow_redirects=True)
