@@ -50,11 +50,11 @@ async def test_a_process_whose_schema_another_version_has_changed_is_not_ready(c
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_server_that_is_told_to_stop_is_not_ready_but_still_answers(tmp_path, workers):
-    with easel_serving(tmp_path, "--workers", workers, EASEL_DRAIN_SECONDS="120") as server:
+def test_a_server_that_is_told_to_stop_is_not_ready_but_still_answers(demo_data, workers):
+    with easel_serving(demo_data, "--workers", workers, EASEL_DRAIN_SECONDS="120") as server:
 
         def status_of(path: str) -> int:
-            return httpx.get(server.base + path, timeout=PATIENT_SECONDS).status_code
+            return httpx.get(server.base + path, timeout=PATIENT_SECONDS, verify=False).status_code
 
         assert status_of("/ready") == 200
         for process in (server.process.pid, *workers_of(server.process.pid)):  # as systemd and a terminal do

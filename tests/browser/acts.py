@@ -29,36 +29,54 @@ FIND_ALL_BUT_COLOURS = """async (colours) => {
   const rules = Object.fromEntries(colours.map((rule) => [rule, { enabled: false }]));
   return (await axe.run({ rules, resultTypes: ["violations"] })).violations;
 }"""
-# A look is the way from the root to a text, each step with its classes and with what it adds to colours. What is placed
-# freely may lie on anything, so no other has its look.
-FIND_COLOURS = """async (colours) => {
+# A look is the way from the root to a text, each step with its classes and with what it adds to colours; here it is the
+# number of all that. What is placed freely may lie on anything, so no other has its look.
+FIND_COLOURS = """async ({ colours, passed }) => {
   const styles = ["color", "backgroundColor", "backgroundImage", "opacity", "filter", "visibility", "fontSize",
     "fontWeight", "textShadow", "textDecorationLine"];
-  axe.checkedLooks ??= new Set();
+  axe.checkedLooks ??= new Set(passed.split(" ").map(Number));
   axe.freelyPlaced ??= 0;
-  const looks = new Map([[null, ""]]);
+  const numberOf = (text) => {
+    let high = 0xdeadbeef, low = 0x41c6ce57;
+    for (let place = 0; place < text.length; place += 1) {
+      const code = text.charCodeAt(place);
+      high = Math.imul(high ^ code, 2654435761);
+      low = Math.imul(low ^ code, 1597334677);
+    }
+    return (2 ** 21) * (high >>> 0) + (low >>> 11);
+  };
+  const hasWords = (element) => [...element.childNodes]
+    .some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+  const looks = new Map([[null, { number: 0, isFree: false }]]);
   const lookOf = (element) => {
     if (!looks.has(element)) {
       const style = getComputedStyle(element);
-      const free = ["absolute", "fixed"].includes(style.position) || element instanceof SVGElement;
-      looks.set(element, [
-        lookOf(element.parentElement), element.localName, element.getAttribute("class"), style.position,
-        ...styles.map((name) => style[name]), free ? (axe.freelyPlaced += 1) : "",
-      ].join("|"));
+      const onto = lookOf(element.parentElement);
+      const isFree = ["absolute", "fixed"].includes(style.position) || element instanceof SVGElement;
+      const isInText = element.localName === "a" && hasWords(element.parentElement);
+      const kind = [element.localName, element.getAttribute("class"), style.position, isInText];
+      const own = [...kind, ...styles.map((name) => style[name]), isFree ? (axe.freelyPlaced += 1) : ""];
+      looks.set(element, { number: numberOf([onto.number, ...own].join("|")), isFree: isFree || onto.isFree });
     }
     return looks.get(element);
   };
-  const hasText = (element) => element.matches("input, select, textarea")
-    || [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+  const hasText = (element) => element.matches("input, select, textarea") || hasWords(element);
   const include = [...document.body.querySelectorAll("*")].filter((element) => {
     if (!hasText(element) || !element.checkVisibility()) return false;
-    const look = lookOf(element);
-    return !axe.checkedLooks.has(look) && axe.checkedLooks.add(look);
+    const { number } = lookOf(element);
+    return !axe.checkedLooks.has(number) && axe.checkedLooks.add(number);
   });
-  if (!include.length) return [];
-  return (await axe.run({ include }, { runOnly: colours, resultTypes: ["violations"] })).violations;
+  if (!include.length) return { violations: [], passed: [] };
+  const wanted = { runOnly: colours, resultTypes: ["violations", "passes"], elementRef: true };
+  const found = await axe.run({ include }, wanted);
+  const wrong = found.violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) }));
+  if (wrong.length) return { violations: wrong, passed: [] };
+  const contrasts = found.passes.filter((rule) => rule.id === "color-contrast").flatMap((rule) => rule.nodes);
+  const passedLooks = contrasts.map(({ element }) => looks.get(element)).filter((look) => look && !look.isFree);
+  return { violations: [], passed: passedLooks.map(({ number }) => number) };
 }"""
-MOMENT_MS = 3_000  # for which tests of early presses let a page ignore them
+# Of all documents: the same text on the same ground has the same contrast there.
+PASSED_LOOKS: set[int] = set()
 PATIENT_MS = 30_000  # only a test that fails waits so long; a busy machine takes its time
 
 
@@ -170,21 +188,33 @@ async def each_width(page: Page, *widths: int) -> AsyncIterator[int]:
 async def violations(page: Page, *, colours: bool = True) -> str:
     """Return the findings of axe-core in light, and those about colours also in dark, as text.
 
-    Of texts of a document that look alike, the colours of one are checked.
+    Of texts that look alike, the colours of one are checked.
     """
     await page.wait_for_load_state()
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(Axe().axe_script)
-    found = await _violations(page, "light", FIND_ALL_BUT_COLOURS)
+    await _show_in_scheme(page, "light")
+    rules = {"light": await page.evaluate(FIND_ALL_BUT_COLOURS, COLOURS)}
     if colours:
-        found += await _violations(page, "light", FIND_COLOURS)
-        found += await _violations(page, "dark", FIND_COLOURS)
+        rules["light"] += await _violations_of_colours(page)
+        await _show_in_scheme(page, "dark")
+        rules["dark"] = await _violations_of_colours(page)
         await page.emulate_media(color_scheme="light")
-    return "\n".join(found)
+    return "\n".join(
+        f"{rule['id']} ({scheme}): {json.dumps([node['html'] for node in rule['nodes']])}"
+        for scheme, found in rules.items()
+        for rule in found
+    )
 
 
-async def _violations(page: Page, scheme: Literal["light", "dark"], find: str) -> list[str]:
+async def _show_in_scheme(page: Page, scheme: Literal["light", "dark"]) -> None:
     await page.emulate_media(color_scheme=scheme)
     await page.evaluate(AT_REST)
-    rules: list[dict[str, Any]] = await page.evaluate(find, COLOURS)
-    return [f"{rule['id']} ({scheme}): {json.dumps([node['html'] for node in rule['nodes']])}" for rule in rules]
+
+
+async def _violations_of_colours(page: Page) -> list[dict[str, Any]]:
+    checks = {"colours": COLOURS, "passed": " ".join(map(str, PASSED_LOOKS))}
+    found = await page.evaluate(FIND_COLOURS, checks)
+    PASSED_LOOKS.update(map(int, found["passed"]))
+    rules: list[dict[str, Any]] = found["violations"]
+    return rules

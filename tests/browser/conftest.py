@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urljoin
 import httpx
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, Route, async_playwright, expect
+from playwright.async_api import Browser, Page, async_playwright, expect
 from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -27,9 +27,9 @@ from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from app.designs.campaign import Campaign
 from tests import chromium, servers
-from tests.browser.acts import MOMENT_MS, PATIENT_MS
+from tests.browser.acts import PATIENT_MS
 from tests.browser.contexts import DEFAULT_VIEWPORT, ONE_PROCESS_SWITCH, BrowserContexts
-from tests.browser.hasty import EARLY_PRESSES, EARLY_PRESSES_SCRIPT, SCRIPT_TYPE
+from tests.browser.hasty import EARLY_PRESSES_HEADER
 from tests.browser.plain_page import PlainPage
 
 VERBS = ["abide", "run", "accrue", "accuse", "make", "go", "ponder", "bring", "hum", "eat"]
@@ -121,13 +121,6 @@ async def browser() -> AsyncIterator[Browser]:
         await browser.close()
 
 
-async def ignore_presses_longer(route: Route) -> None:
-    """Serve the script of early presses with a longer moment, so that a test's press is within it on a busy machine."""
-    usual, longer = "SEEN_FOR_MS = 450;", f"SEEN_FOR_MS = {MOMENT_MS};"
-    assert usual in EARLY_PRESSES_SCRIPT
-    await route.fulfill(body=EARLY_PRESSES_SCRIPT.replace(usual, longer), content_type=SCRIPT_TYPE)
-
-
 @dataclass
 class Visit:
     """A browser context of one person, and what went wrong on its pages."""
@@ -149,23 +142,23 @@ async def browser_contexts(browser: Browser) -> AsyncIterator[BrowserContexts]:
 async def visit(request: pytest.FixtureRequest, browser_contexts: BrowserContexts) -> AsyncIterator[Callable[..., Any]]:
     """Opens a page for a new person; at the end no page may have said anything on its console.
 
-    hasty: whether presses on a task that has only just come are taken, so that a test need not wait.
+    early_presses: how long presses on a task that has only just come are ignored, by `hasty`; not at all if empty.
     requests_noted: whether the visit has what its page `requested`, of which the browser tells one by one.
     """
     visits: list[Visit] = []
 
-    async def open_page(*, hasty: bool = True, requests_noted: bool = False, **options: Any) -> Visit:
+    async def open_page(*, early_presses: str = "", requests_noted: bool = False, **options: Any) -> Visit:
         options = {"viewport": DEFAULT_VIEWPORT} | options
+        if early_presses:
+            options["extra_http_headers"] = {EARLY_PRESSES_HEADER: early_presses}
         is_for_one_test = request.node.get_closest_marker("new_browser_context") is not None
         page = (
             await browser_contexts.open_page_in_new_context(options)
             if is_for_one_test
-            else await browser_contexts.open_page(options, apart=not hasty)
+            else await browser_contexts.open_page(options)
         )
         visit = Visit(page, [], [], [] if requests_noted else None)
         visits.append(visit)
-        if not hasty:
-            await visit.page.context.route(f"**{EARLY_PRESSES}*", ignore_presses_longer)
         visit.page.context.set_default_timeout(PATIENT_MS)
         # A request that failed is often what a test is about; the page itself must still say nothing.
         visit.page.on(

@@ -42,19 +42,18 @@ class BrowserContexts:
         self._used: dict[BrowserContext, ReusableContext] = {}
         self._global_names: dict[str, str] = {}
 
-    async def open_page(self, options: dict[str, Any], *, apart: bool = False) -> Page:
+    async def open_page(self, options: dict[str, Any]) -> Page:
         """Open a page in a context that no one else uses, until `reset_and_keep` is called with it.
 
         Args:
             options: Those of Playwright's `new_context`. Other pages of the context, which only the test itself opens,
                 have the viewport and the media of a context without options.
-            apart: Whether the context is only used again by others that say so, because they change what it fetches.
+
         """
         media = {name: value for name, value in options.items() if name in MEDIA_OPTIONS}
         viewport = options.get("viewport", DEFAULT_VIEWPORT)
         page = await self._open_page_of_context(
-            {name: value for name, value in options.items() if name not in media} | {"viewport": DEFAULT_VIEWPORT},
-            apart=apart,
+            {name: value for name, value in options.items() if name not in media} | {"viewport": DEFAULT_VIEWPORT}
         )
         if viewport != DEFAULT_VIEWPORT:
             await page.set_viewport_size(viewport)
@@ -62,8 +61,8 @@ class BrowserContexts:
             await page.emulate_media(**media)
         return page
 
-    async def _open_page_of_context(self, options: dict[str, Any], *, apart: bool) -> Page:
-        kind = json.dumps([options, apart], sort_keys=True)
+    async def _open_page_of_context(self, options: dict[str, Any]) -> Page:
+        kind = json.dumps(options, sort_keys=True)
         while self._resting[kind]:
             reusable = self._resting[kind].pop()
             page = await reusable.context.new_page()

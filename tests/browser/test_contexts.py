@@ -119,9 +119,10 @@ async def test_two_at_a_time_are_two_people(contexts: BrowserContexts) -> None:
     assert one.context is not other.context
 
 
-async def test_one_that_was_asked_for_apart_is_used_only_apart(contexts: BrowserContexts) -> None:
-    apart = await contexts.open_page(OPTIONS, apart=True)
-    await contexts.reset_and_keep(apart.context, set())
+async def test_one_that_sends_other_headers_is_used_only_by_visits_that_send_them(contexts: BrowserContexts) -> None:
+    headers = {"extra_http_headers": {"who": "somebody"}}
+    other = await contexts.open_page(OPTIONS | headers)
+    await contexts.reset_and_keep(other.context, set())
     usual = await contexts.open_page(OPTIONS)
-    assert usual.context is not apart.context
-    assert (await contexts.open_page(OPTIONS, apart=True)).context is apart.context
+    assert usual.context is not other.context
+    assert (await contexts.open_page(OPTIONS | headers)).context is other.context

@@ -6,25 +6,29 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import MOMENT_MS, SUBMIT, click_at, open_hit, violations, wait_for_hit
+from tests.browser.acts import SUBMIT, click_at, open_hit, violations, wait_for_hit
+from tests.browser.hasty import END_MOMENT
 
 IGNORED = "This page had only just appeared, so your press was ignored. Please press again."
+SETTLING_MS = 200
 PAIR: dict[str, Any] = {
     "design": "pairwise", "question": "Which verb is used more often?", "judgments_per_item": 9,
     "design_settings": {"submit_on_choice": True},
 }  # fmt: skip
 
 
-async def paired(task: Any, visit: Any, **options: Any) -> tuple[Any, Page]:
+async def paired(task: Any, visit: Any, early_presses: str = "until told", **options: Any) -> tuple[Any, Page]:
     campaign = await task(texts=["abide", "run"], **PAIR)
-    page: Page = (await visit(hasty=False, **options)).page
+    page: Page = (await visit(early_presses=early_presses, **options)).page
     await open_hit(page, campaign.prolific())
     return campaign, page
 
 
-async def after_the_moment(page: Page) -> None:
-    """Wait until the page takes presses again: well beyond the moment in which it does not."""
-    await page.wait_for_timeout(MOMENT_MS + 500)
+async def end_moment(page: Page) -> None:
+    """Let the page take presses again, once an answer that it may have sent by mistake would be stored."""
+    await page.wait_for_timeout(SETTLING_MS)
+    await page.evaluate(END_MOMENT)
+    await page.wait_for_timeout(SETTLING_MS)
 
 
 async def sets_done(page: Page, count: int) -> None:
@@ -50,7 +54,7 @@ async def test_a_second_press_answers_no_task_that_nobody_has_seen(task: Any, vi
     await choose(page, way)
     await expect(page.locator(".status .message")).to_have_text(IGNORED)
     await expect(page.locator("#announcer")).to_have_text(IGNORED)
-    await after_the_moment(page)
+    await end_moment(page)
     await expect(page.get_by_role("radio", checked=True)).to_have_count(0)
     assert len(await campaign.responses()) == 1
     assert await violations(page) == ""
@@ -65,7 +69,7 @@ async def test_a_double_click_answers_one_task(task: Any, visit: Any) -> None:
         assert box
         await page.mouse.dblclick(box["x"] + 40, box["y"] + 20, delay=120)
         await sets_done(page, done)
-        await after_the_moment(page)
+        await end_moment(page)
     assert len(await campaign.responses()) == 3
 
 
@@ -77,7 +81,7 @@ async def test_what_was_pressed_too_early_does_nothing_when_it_is_let_go_later(t
     assert box
     await page.mouse.move(box["x"] + 40, box["y"] + 20)
     await page.mouse.down()
-    await after_the_moment(page)
+    await end_moment(page)
     await page.mouse.up()
     await page.wait_for_timeout(200)
     await expect(page.get_by_role("radio", checked=True)).to_have_count(0)
@@ -88,13 +92,24 @@ async def test_a_key_that_is_held_answers_one_task(task: Any, visit: Any) -> Non
     campaign, page = await paired(task, visit)
     await page.keyboard.down("ArrowRight")
     await sets_done(page, 1)
-    for _ in range(12):
+    for number in range(12):
         await page.keyboard.down("ArrowRight")  # the same key again is a repetition
-        await page.wait_for_timeout(100)
+        await page.wait_for_timeout(20)
+        if number == 5:
+            await end_moment(page)
+    await page.wait_for_timeout(SETTLING_MS)
     await page.keyboard.up("ArrowRight")
-    await after_the_moment(page)
     assert len(await campaign.responses()) == 1
     await page.keyboard.press("ArrowRight")
+    await sets_done(page, 2)
+
+
+async def test_after_a_moment_the_page_takes_presses_by_itself(task: Any, visit: Any) -> None:
+    _, page = await paired(task, visit, early_presses="as usual")
+    await choose(page, "arrow")
+    await sets_done(page, 1)
+    await page.wait_for_timeout(1_000)
+    await choose(page, "arrow")
     await sets_done(page, 2)
 
 
@@ -131,7 +146,7 @@ async def test_keys_and_ctrl_enter_of_the_task_before_enter_nothing_in_any_desig
     task: Any, visit: Any, design: str
 ) -> None:
     campaign = await task(judgments_per_item=9, design=design, **DESIGNS[design])
-    page = (await visit(hasty=False)).page
+    page = (await visit(early_presses="until told")).page
     await open_hit(page, campaign.prolific())
     if design == "magnitude":
         await page.locator(".judged input").fill("5")
@@ -140,7 +155,7 @@ async def test_keys_and_ctrl_enter_of_the_task_before_enter_nothing_in_any_desig
     await sets_done(page, 1)
     for key in (*KEYS[design], "Control+Enter"):
         await page.keyboard.press(key)
-    await after_the_moment(page)
+    await end_moment(page)
     assert len(await campaign.responses()) == 1
     left = page.locator(".answer input:checked, .answer .row[data-scored], .answer .row[data-placed]")
     await expect(left).to_have_count(0)
@@ -148,25 +163,25 @@ async def test_keys_and_ctrl_enter_of_the_task_before_enter_nothing_in_any_desig
 
 async def test_a_double_click_on_submit_and_next_enters_nothing_in_the_next_set(task: Any, visit: Any) -> None:
     campaign = await task(texts=["abide", "run"], items_per_hit=2, judgments_per_item=9)
-    page = (await visit(hasty=False)).page
+    page = (await visit(early_presses="until told")).page
     await open_hit(page, campaign.prolific())
     await click_at(page, 0, 20)
     await click_at(page, 1, 70)
     await page.locator(SUBMIT).dblclick(delay=100)
     await sets_done(page, 1)
-    await after_the_moment(page)
+    await end_moment(page)
     await expect(page.locator(".row[data-scored]")).to_have_count(0)
     assert len(await campaign.responses()) == 1
 
 
 async def test_a_double_click_on_a_step_passes_that_step_alone(task: Any, visit: Any) -> None:
     campaign = await task(welcome=True, consent="We keep your answers.", questions=["job?: What do you do?"])
-    page = (await visit(hasty=False)).page
+    page = (await visit(early_presses="until told")).page
     await page.goto(campaign.prolific())
     await page.get_by_role("button", name="I agree and start").dblclick(delay=120)
     go_on = page.get_by_role("button", name="Continue")
     await expect(go_on).to_be_visible()
-    await after_the_moment(page)
+    await end_moment(page)
     await expect(go_on).to_be_visible()
     await go_on.dblclick(delay=120)
     await wait_for_hit(page)
@@ -174,7 +189,7 @@ async def test_a_double_click_on_a_step_passes_that_step_alone(task: Any, visit:
 
 async def test_a_double_click_on_start_starts_one_visit(task: Any, visit: Any) -> None:
     campaign = await task()
-    page = (await visit(hasty=False)).page
+    page = (await visit(early_presses="until told")).page
     await page.goto(campaign.link)
     await page.get_by_role("button", name="Start").dblclick()
     await wait_for_hit(page)
@@ -185,10 +200,10 @@ async def test_a_double_click_on_change_my_last_answers_changes_nothing(task: An
     campaign, page = await paired(task, visit)
     await choose(page, "arrow")
     await sets_done(page, 1)
-    await after_the_moment(page)
+    await end_moment(page)
     await page.get_by_role("button", name="Change my last answers").dblclick(delay=120)
     await expect(page.get_by_text("These are the answers that you gave last")).to_be_visible()
-    await after_the_moment(page)
+    await end_moment(page)
     await expect(page.get_by_text("These are the answers that you gave last")).to_be_visible()
     await expect(page.get_by_role("radio", name="B", exact=True)).to_be_checked()
     assert len(await campaign.responses()) == 1
@@ -196,7 +211,7 @@ async def test_a_double_click_on_change_my_last_answers_changes_nothing(task: An
 
 async def test_a_radio_button_is_taken_at_once_and_only_the_button_that_submits_is_not(task: Any, visit: Any) -> None:
     campaign = await task(judgments_per_item=9, design="ordinal", **DESIGNS["ordinal"])
-    page = (await visit(hasty=False)).page
+    page = (await visit(early_presses="until told")).page
     await open_hit(page, campaign.prolific())
     for key in (*KEYS["ordinal"], "Control+Enter"):
         await page.keyboard.press(key)
@@ -209,14 +224,14 @@ async def test_a_radio_button_is_taken_at_once_and_only_the_button_that_submits_
     await page.locator(SUBMIT).dispatch_event("click")
     await expect(page.locator(".finish .message")).to_have_text(IGNORED)
     assert len(await campaign.responses()) == 1
-    await after_the_moment(page)
+    await end_moment(page)
     await page.locator(SUBMIT).click()
     await sets_done(page, 2)
 
 
 async def test_an_ignored_press_is_told_of_beside_what_was_pressed(task: Any, visit: Any) -> None:
     campaign = await task(welcome=True, consent="We keep your answers.", questions=["job?: What do you do?"])
-    page = (await visit(hasty=False)).page
+    page = (await visit(early_presses="until told")).page
     await page.goto(campaign.prolific())
     await page.get_by_role("button", name="I agree and start").click()
     go_on = page.get_by_role("button", name="Continue")

@@ -1,7 +1,7 @@
 """A design that brings no script: its plain form is sent, kept and shown again like every other."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -29,7 +29,7 @@ async def smileys(engine: AsyncEngine, database_url: str, tmp_path, monkeypatch)
 
 
 @pytest.mark.own_database
-async def test_its_answers_are_sent_and_its_drafts_are_kept(smileys, visit):
+async def test_its_answers_are_sent_and_its_drafts_are_kept_and_it_works_without_scripts(smileys, visit, plain):
     page = (await visit()).page
     await page.goto(smileys.prolific())
     await page.get_by_role("group", name="verb 0").get_by_label("happy").check()
@@ -49,15 +49,17 @@ async def test_its_answers_are_sent_and_its_drafts_are_kept(smileys, visit):
     ((items, faces, source),) = await fetch_rows(smileys.engine, "SELECT items, values, source FROM responses")
     assert dict(zip(items, faces, strict=True)) == {0: 2.0, 1: 0.0, 2: 1.0}
     assert source == "page"
+    await check_form_without_scripts(smileys, plain)
 
 
-@pytest.mark.own_database
-async def test_it_works_without_scripts(smileys, plain):
-    page = await plain(smileys.prolific())
-    for item, face in (("verb 0", "sad"), ("verb 1", "so so"), ("verb 2", "happy")):
+async def check_form_without_scripts(smileys: Task, plain: Callable[..., Any]) -> None:
+    """Let a second person answer the items that have the fewest judgments and open HITs."""
+    page = await plain(smileys.prolific("p2", "s2"))
+    for item, face in (("verb 4", "sad"), ("verb 5", "so so"), ("verb 0", "happy")):
         page.check(face, page.group(item))
     assert await page.press("Submit and next") == []
     assert "1 task done" in page.text
-    ((items, faces, source),) = await fetch_rows(smileys.engine, "SELECT items, values, source FROM responses")
-    assert dict(zip(items, faces, strict=True)) == {0: 0.0, 1: 1.0, 2: 2.0}
+    stored = await fetch_rows(smileys.engine, "SELECT items, values, source FROM responses ORDER BY seq")
+    items, faces, source = stored[1]
+    assert dict(zip(items, faces, strict=True)) == {4: 0.0, 5: 1.0, 0: 2.0}
     assert source == "form"

@@ -74,6 +74,30 @@ async def test_a_link_that_only_its_colour_tells_from_the_text_is_found(visit: C
     assert "link-in-text-block (light)" in await violations(page)
 
 
+@pytest.mark.parametrize(
+    ("fine", "wrong", "found"),
+    [
+        ("<p>{link}</p>", "<p>Some words and {link} and more words</p>", "link-in-text-block (light)"),
+        ('<p class="row">Black</p>', '<p class="row" style="background: #222">Black</p>', "color-contrast (light)"),
+        ("<p><b>Black</b></p>", '<p style="opacity: 0.2"><b>Black</b></p>', "color-contrast (light)"),
+        (
+            f"<div class=place><i class=plate></i>{LAID}</div>",
+            f"<div class=place>{LAID}</div>",
+            "color-contrast (light)",
+        ),
+    ],
+)
+async def test_what_is_fine_on_one_page_is_found_where_another_page_has_it_otherwise(
+    visit: Callable[..., Any], fine: str, wrong: str, found: str
+) -> None:
+    link = '<a href="/" style="color: light-dark(#111, #eee); text-decoration: none">a link</a>'
+    for body, expected in ((fine, ""), (wrong, found), (wrong, found)):  # it is found on each page that has it
+        page = (await visit()).page
+        await page.set_content(page_with(body.format(link=link)))
+        seen = await violations(page)
+        assert (expected in seen) if expected else (seen == "")
+
+
 async def test_a_field_without_a_label_is_found(visit: Callable[..., Any]) -> None:
     page = (await visit()).page
     await page.set_content(page_with("<input>"))

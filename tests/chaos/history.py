@@ -50,7 +50,8 @@ class History:
     Attributes:
         statuses: How many replies had which status; 0 for none.
         violations: What was seen to be wrong while the crowd worked, and found wrong afterwards.
-        has_violation: Set while the crowd works, so that it stops.
+        awaited: Words of violations that deliberate faults cause; the crowd works until each was noted.
+        is_enough: Set once that is so, or at the first violation if none is awaited.
         first_violation_time: When the first one was noted, in seconds of the machine's clock; None if there is none.
 
     """
@@ -59,14 +60,16 @@ class History:
     decisions: list[Decision] = field(default_factory=list)
     statuses: dict[int, int] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
-    has_violation: asyncio.Event = field(default_factory=asyncio.Event)
+    awaited: Sequence[str] = ()
+    is_enough: asyncio.Event = field(default_factory=asyncio.Event)
     first_violation_time: float | None = None
 
     def note_violations(self, found: Iterable[str]) -> None:
-        """Keep what is wrong, and let the crowd stop."""
+        """Keep what is wrong, and let the crowd stop if it is enough."""
         if noted := [problem for problem in found if problem not in self.violations]:
             self.violations += noted
-            self.has_violation.set()
+            if all(any(words in problem for problem in self.violations) for words in self.awaited):
+                self.is_enough.set()
             self.first_violation_time = self.first_violation_time or time.monotonic()
 
     def send(self, slug: str, hit: int, values: Sequence[float], replaces: int | None = None) -> SentAnswer:

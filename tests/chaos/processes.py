@@ -5,14 +5,14 @@ import os
 import secrets
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.database.embedded import run_postgres_and_yield_url
 from app.errors import StartupProblem
-from tests.chaos.server import CLOCK, COUNT, FAULT
+from tests.chaos.server import CLOCK, COUNTS, FAULTS
 from tests.servers import ENVIRONMENT, ROOT, UVICORN, wait_for_address
 
 DISK_MB = 700
@@ -97,7 +97,7 @@ class ServerProcess:
 
     """
 
-    def __init__(self, name: str, folder: Path, database_url: str, secret_key: str, fault: str) -> None:
+    def __init__(self, name: str, folder: Path, database_url: str, secret_key: str, faults: Sequence[str]) -> None:
         self.clock, self.output = folder / f"{name}.clock", folder / f"{name}.log"
         self.clock.write_text("0")
         self.output.touch()
@@ -111,8 +111,8 @@ class ServerProcess:
                 "EASEL_SECRET_KEY": secret_key,
                 "EASEL_POOL_SIZE": "8",
                 CLOCK: str(self.clock),
-                FAULT: fault,
-                COUNT: str(folder / "count"),
+                FAULTS: " ".join(faults),
+                COUNTS: str(folder),
             }
         )
         self.process: subprocess.Popen[bytes] | None = None

@@ -33,7 +33,7 @@ from tests.chaos.posterior_log import (
 )
 from tests.chaos.processes import Cluster, GivenDatabase, ServerProcess, make_secret_key, small_disk
 from tests.chaos.rush import rush_to_campaign
-from tests.chaos.server import count_before_first_fault, ignore_cap_sql
+from tests.chaos.server import SIGNS, count_before_first_fault, count_file, ignore_cap_sql
 from tests.proxies import Proxy
 
 TABS = 20
@@ -42,7 +42,7 @@ LAUNCHES_AT_ONCE = 3
 PEOPLE_IN_RUSH = 6
 ROUND_SECONDS = 90
 # A deliberate fault of 1 of 500 answers may need so many, which a busy machine does not store in two minutes.
-MIN_ANSWERS, MAX_SECONDS_FOR_ANSWERS = 600, 900
+MIN_ANSWERS_FOR_FAULT, MAX_SECONDS_FOR_ANSWERS = 600, 900
 SECONDS_BETWEEN_CHECKS_FOR_FAULT = 3  # the first deliberate fault comes early
 
 
@@ -51,19 +51,20 @@ class Plan:
     """Length, seed and faults of a run.
 
     Attributes:
-        seconds: How long the crowd works, from the time when the servers answer; longer if a deliberate fault is looked
-            for and too few answers came.
+        seconds: How long the crowd works, from the time when the servers answer; longer if too few answers came.
         seed: Of all draws of the run; what the machine does in between is not repeated.
-        fault: A deliberate fault of the product by its name in `server`, or "".
+        faults: Deliberate faults of the product by their names in `server`.
         injects: Whether faults of the machine are injected.
+        min_answers: How many acknowledged answers are enough; more if a deliberate fault is looked for.
         database_url: A database without campaigns to use instead of one of the run's own; it is then not injured.
 
     """
 
     seconds: float
     seed: int
-    fault: str = ""
+    faults: Sequence[str] = ()
     injects: bool = True
+    min_answers: int = 0
     database_url: str = ""
 
 
@@ -90,6 +91,14 @@ class Report:
     seconds: float = 0.0
     seconds_to_first: float | None = None
 
+    def missing_faults(self) -> list[str]:
+        """Return the deliberate faults that no violation shows."""
+        return [fault for fault in self.plan.faults if not any(SIGNS[fault] in one for one in self.violations)]
+
+    def is_enough(self) -> bool:
+        """Return whether all deliberate faults were found; without any, whether anything is wrong."""
+        return not self.missing_faults() if self.plan.faults else bool(self.violations)
+
     def work_line(self) -> str:
         """Return how much was done."""
         work = f"{self.acknowledged} acknowledged answers, {self.decisions} acknowledged decisions"
@@ -112,14 +121,14 @@ class Report:
 
 
 async def run_chaos(plan: Plan, after_round: Callable[[Report], None] = lambda _report: None) -> Report:
-    """Run rounds until the time is over or something is wrong, and return what was found.
+    """Run rounds until the time is over or enough is wrong, and return what was found.
 
     `after_round` gets the report after each round, also of a run that is interrupted later.
     """
     rng, report = Random(plan.seed), Report(plan)
     async with open_machine(plan, report) as machine:
         began = time.monotonic()
-        while not report.violations and needs_more_rounds(report, time.monotonic() - began):
+        while not report.is_enough() and needs_more_rounds(report, time.monotonic() - began):
             seconds = round_seconds(plan.seconds - (time.monotonic() - began))
             history = await machine.run_round(report, seconds, Random(rng.random()))
             if history.first_violation_time is not None:
@@ -130,9 +139,10 @@ async def run_chaos(plan: Plan, after_round: Callable[[Report], None] = lambda _
 
 
 def needs_more_rounds(report: Report, seconds: float) -> bool:
-    """Return whether the time is not over, or too few answers were stored to find a deliberate fault."""
-    has_too_few_answers = bool(report.plan.fault) and report.acknowledged < MIN_ANSWERS
-    return seconds < report.plan.seconds or (has_too_few_answers and seconds < MAX_SECONDS_FOR_ANSWERS)
+    """Return whether the time is not over, or too few answers were stored."""
+    min_answers = MIN_ANSWERS_FOR_FAULT if report.plan.faults else report.plan.min_answers
+    has_too_few_answers = report.acknowledged < min_answers and seconds < MAX_SECONDS_FOR_ANSWERS
+    return seconds < report.plan.seconds or has_too_few_answers
 
 
 def round_seconds(seconds_left: float) -> float:
@@ -163,7 +173,7 @@ class Machine:
 
     async def run_round(self, report: Report, seconds: float, rng: Random) -> History:
         """Let the crowd work so long under faults, check the record, and return the round's history."""
-        history = History()
+        history = History(awaited=[SIGNS[fault] for fault in report.missing_faults()])
         caller = Caller(self.bases, self.bearer, history, rng)
         campaigns: list[LaunchedCampaign] = []
         owner = Owner(caller, campaigns, Random(rng.random()))
@@ -184,9 +194,9 @@ class Machine:
             for one_job in work:
                 tasks.create_task(one_job)
             with suppress(TimeoutError):
-                await asyncio.wait_for(history.has_violation.wait(), seconds)
+                await asyncio.wait_for(history.is_enough.wait(), seconds)
             is_over.set()
-        if not (self.plan.fault and history.has_violation.is_set()):  # a deliberate fault is found once
+        if not (self.plan.faults and history.is_enough.is_set()):  # a deliberate fault is found once
             await self.check_record(caller, campaigns, history, rng)
         await caller.client.aclose()
         report.rounds += 1
@@ -219,7 +229,7 @@ class Machine:
     async def watch_posteriors(
         self, campaigns: Sequence[LaunchedCampaign], history: History, is_over: asyncio.Event
     ) -> None:
-        pause = SECONDS_BETWEEN_CHECKS_FOR_FAULT if self.plan.fault else SECONDS_BETWEEN_CHECKS
+        pause = SECONDS_BETWEEN_CHECKS_FOR_FAULT if self.plan.faults else SECONDS_BETWEEN_CHECKS
         await watch_posteriors(self.cluster.url, campaigns, history, is_over, pause)
 
     async def work_in_tab(
@@ -277,11 +287,12 @@ async def open_machine(plan: Plan, report: Report) -> AsyncIterator[Machine]:
             await asyncio.to_thread(upgrade_schema, cluster.url)
         bearer = await issue_token_of_program(cluster.url)
         if not plan.database_url:
-            await prepare_database(cluster.url, plan.fault)
+            await prepare_database(cluster.url, plan.faults)
         proxy = None if plan.database_url else await stack.enter_async_context(Proxy(cluster.url))
         url, key = cluster.url if proxy is None else proxy.url, make_secret_key()
-        (folder / "count").write_text(str(count_before_first_fault(plan.fault, Random(plan.seed))))
-        servers = [ServerProcess(name, folder, url, key, plan.fault) for name in ("one", "two")]
+        for fault in plan.faults:
+            count_file(folder, fault).write_text(str(count_before_first_fault(fault, Random(plan.seed))))
+        servers = [ServerProcess(name, folder, url, key, plan.faults) for name in ("one", "two")]
         for server in servers:
             stack.callback(server.stop)
         await asyncio.gather(*(server.start() for server in servers))
@@ -298,11 +309,11 @@ async def issue_token_of_program(url: str) -> str:
     return bearer
 
 
-async def prepare_database(url: str, fault: str) -> None:
+async def prepare_database(url: str, faults: Sequence[str]) -> None:
     """Create the log of posteriors. For `ignored-cap`, change the function that leases HITs, too."""
     driver = await asyncpg.connect(make_url(url).set(drivername="postgresql").render_as_string(hide_password=False))
     await driver.execute(CREATE_LOG)
-    if fault == "ignored-cap":
+    if "ignored-cap" in faults:
         definition = await driver.fetchval("SELECT pg_get_functiondef('easel_lease_hits'::regproc)")
         await driver.execute(ignore_cap_sql(definition))
     await driver.close()

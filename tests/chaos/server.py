@@ -1,7 +1,7 @@
 """The application as the chaos run starts it: with a clock that jumps, and with a deliberate fault if asked for one.
 
 The product knows nothing of this: `EASEL_CHAOS_*` is read here alone. `python -m tests.chaos --fault NAME` and
-`test_chaos.py` use the deliberate faults to prove that the checks find them.
+`test_chaos.py` use the deliberate faults to prove that the checks find them, each by its own sign.
 """
 
 import fcntl
@@ -24,9 +24,9 @@ from app.database.session import Driver
 from app.http import dependencies
 from app.record.law_runner import LawRunner
 
-CLOCK, FAULT, COUNT = "EASEL_CHAOS_CLOCK", "EASEL_CHAOS_FAULT", "EASEL_CHAOS_COUNT"
+CLOCK, FAULTS, COUNTS = "EASEL_CHAOS_CLOCK", "EASEL_CHAOS_FAULTS", "EASEL_CHAOS_COUNTS"
 ANSWERS_PER_DROPPED_ONE, UPDATES_PER_WRONG_ONE = 500, 200
-COUNTED_BEFORE_FIRST_FAULT = 50  # at most
+COUNTED_BEFORE_FIRST_FAULT = 20  # at most
 # The line of `easel_lease_hits` that leaves out a HIT whose items have no room; `ignore_cap_sql` takes it out.
 ROOM_CHECK = "CONTINUE WHEN NOT has_room;"
 
@@ -40,9 +40,14 @@ def jumping_clock(seconds_ahead: Path) -> Callable[[], datetime]:
     return utc_now
 
 
-def count_and_tell_if_due(every: int) -> bool:
+def count_file(folder: Path, fault: str) -> Path:
+    """Return the file in which all server processes count what a fault may change."""
+    return folder / f"{fault}.count"
+
+
+def count_and_tell_if_due(fault: str, every: int) -> bool:
     """Count one more in the file of all server processes; return True for one of so many."""
-    with Path(os.environ[COUNT]).open("r+") as file:
+    with count_file(Path(os.environ[COUNTS]), fault).open("r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         number = int(file.read()) + 1
         file.seek(0)
@@ -69,7 +74,9 @@ def drop_an_answer() -> None:
     async def store_most_answers(
         connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer], **more: Any
     ) -> list[AnswerReceipt | Any]:
-        dropped = {place for place in range(len(answers)) if count_and_tell_if_due(ANSWERS_PER_DROPPED_ONE)}
+        dropped = {
+            place for place in range(len(answers)) if count_and_tell_if_due("dropped-answer", ANSWERS_PER_DROPPED_ONE)
+        }
         kept = [answer for place, answer in enumerate(answers) if place not in dropped]
         outcomes = iter(await store_answers(connection, campaign_id, kept, **more) if kept else ())
         return [
@@ -96,7 +103,7 @@ def flip_a_bit() -> None:
     original = LawRunner.store_law_state_and_return_posterior_parameters
 
     async def store_almost(self: LawRunner) -> dict[str, Any]:
-        if self.changed_items and count_and_tell_if_due(UPDATES_PER_WRONG_ONE):
+        if self.changed_items and count_and_tell_if_due("one-bit", UPDATES_PER_WRONG_ONE):
             item = next(iter(self.changed_items))
             first, *others = self.posteriors[item]
             self.posteriors[item] = [nextafter(first, inf), *others]
@@ -110,11 +117,17 @@ DELIBERATE_FAULTS: dict[str, Callable[[], None]] = {
     "ignored-cap": ignore_cap,
     "one-bit": flip_a_bit,
 }
+SIGNS = {
+    "dropped-answer": "is not stored",
+    "ignored-cap": "open HITs of",
+    "one-bit": "was in force, and no moment of a replay has it",
+}
+"""Words of the violation by which a fault is known."""
 
 
 def create_app() -> FastAPI:
     """Return the application of one server process."""
     dependencies.utc_now = jumping_clock(Path(os.environ[CLOCK]))
-    if fault := os.environ.get(FAULT):
+    for fault in os.environ[FAULTS].split():
         DELIBERATE_FAULTS[fault]()
     return main.create_app()

@@ -78,30 +78,39 @@ BACKEND = "SELECT pg_backend_pid()"
 WRITE = "SELECT nextval('record_seq')"
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_connection_that_fell_silent_in_the_pool_is_replaced_before_its_next_use(database_url, way):
-    async with proxied(database_url, ASKED_BEFORE_USE) as (proxy, engine):
-        connections = ServingConnections(engine, 4)
-        before = await way(engine, connections, BACKEND)
-        assert await way(engine, connections, BACKEND) == before
-        proxy.silence()
-        async with asyncio.timeout(PATIENCE):
-            assert await way(engine, connections, BACKEND) != before
-            await connections.close()
+async def check_every_way(check):
+    """Check all ways at once, because each waits for a time limit."""
+    await asyncio.gather(*(check(way) for way in WAYS))
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_statement_whose_connection_falls_silent_is_a_503_and_the_next_one_works(database_url, way):
-    async with proxied(database_url, NEVER_ASKED) as (proxy, engine):
-        connections = ServingConnections(engine, 4)
-        before = await way(engine, connections, BACKEND)
-        proxy.silence()
-        async with asyncio.timeout(PATIENCE):
-            with pytest.raises(TimeoutError) as problem:
-                await way(engine, connections, BACKEND)
-            assert dependencies.handle_database_error(PROGRAM, problem.value).status_code == 503
-            assert await way(engine, connections, BACKEND) != before
-            await connections.close()
+async def test_a_connection_that_fell_silent_in_the_pool_is_replaced_before_its_next_use(database_url):
+    async def check(way):
+        async with proxied(database_url, ASKED_BEFORE_USE) as (proxy, engine):
+            connections = ServingConnections(engine, 4)
+            before = await way(engine, connections, BACKEND)
+            assert await way(engine, connections, BACKEND) == before
+            proxy.silence()
+            async with asyncio.timeout(PATIENCE):
+                assert await way(engine, connections, BACKEND) != before
+                await connections.close()
+
+    await check_every_way(check)
+
+
+async def test_a_statement_whose_connection_falls_silent_is_a_503_and_the_next_one_works(database_url):
+    async def check(way):
+        async with proxied(database_url, NEVER_ASKED) as (proxy, engine):
+            connections = ServingConnections(engine, 4)
+            before = await way(engine, connections, BACKEND)
+            proxy.silence()
+            async with asyncio.timeout(PATIENCE):
+                with pytest.raises(TimeoutError) as problem:
+                    await way(engine, connections, BACKEND)
+                assert dependencies.handle_database_error(PROGRAM, problem.value).status_code == 503
+                assert await way(engine, connections, BACKEND) != before
+                await connections.close()
+
+    await check_every_way(check)
 
 
 async def test_a_commit_whose_connection_falls_silent_is_a_503_and_the_next_one_works(database_url):
@@ -190,7 +199,8 @@ async def test_a_copy_that_uvloop_cannot_send_is_a_lost_connection_if_it_was_los
 
 async def test_being_cancelled_on_a_silent_connection_takes_no_time(database_url):
     """Such as a task in the background when the server stops."""
-    for way in WAYS:
+
+    async def check(way):
         async with proxied(database_url, replace(NEVER_ASKED, statement=3600)) as (proxy, engine):
             connections = ServingConnections(engine, 4)
             await way(engine, connections, "SELECT 1")
@@ -203,6 +213,8 @@ async def test_being_cancelled_on_a_silent_connection_takes_no_time(database_url
                     await task
                 assert await way(engine, connections, "SELECT 3") == 3
                 await connections.close()
+
+    await check_every_way(check)
 
 
 @pytest.mark.own_database
@@ -375,26 +387,26 @@ async def application_with_two_addresses(database_url, applications):
             yield proxy, app, client
 
 
-@pytest.mark.parametrize(
-    "prepare",
-    [
+async def test_a_primary_that_may_be_outdated_neither_refuses_nor_ends_a_visit(database_url, applications, subtests):
+    """One that hung while another was elected answers reads; its commits wait for a standby that has left."""
+    cases = [
         path_of_unknown_campaign,
         annotator_path_of_finished_campaign,
         path_of_campaign_for_invited_people,
         path_of_person_who_may_not_take_part,
-    ],
-)
-async def test_a_primary_that_may_be_outdated_neither_refuses_nor_ends_a_visit(database_url, applications, prepare):
-    """One that hung while another was elected answers reads; its commits wait for a standby that has left."""
+    ]
     async with application_with_two_addresses(database_url, applications) as (proxy, app, client):
-        path, status = await prepare(app, client)
-        page = await client.get(path)
-        assert (page.status_code, 'name="hit"' in page.text) == (status, False)
+        paths = [(prepare.__name__, *(await prepare(app, client))) for prepare in cases]
+        for case, path, status in paths:
+            with subtests.test(case=case):
+                page = await client.get(path)
+                assert (page.status_code, 'name="hit"' in page.text) == (status, False)
         proxy.swallowed = b"pg_logical_emit_message"
-        await asyncio.sleep(PrimaryProof.FRESH_SECONDS)  # until the proof of the first page counts no longer
-        outdated = await client.get(path)
-    assert outdated.status_code == 503
-    assert outdated.headers["retry-after"] == "2"
+        await asyncio.sleep(PrimaryProof.FRESH_SECONDS)  # until the proof of the first pages counts no longer
+        for case, path, _ in paths:
+            with subtests.test(case=case):
+                outdated = await client.get(path)
+                assert (outdated.status_code, outdated.headers.get("retry-after")) == (503, "2")
 
 
 async def with_unknown_token(client, _cookie_name):
@@ -416,20 +428,24 @@ async def with_wrong_password(client, _cookie_name):
     return await client.post("/api/v1/tokens", json=body), 401
 
 
-@pytest.mark.parametrize(
-    "ask", [with_unknown_token, with_ended_login_of_script, with_ended_login_of_page, with_wrong_password]
-)
-async def test_a_primary_that_may_be_outdated_does_not_call_a_login_or_token_unknown(database_url, applications, ask):
+async def test_a_primary_that_may_be_outdated_does_not_call_a_login_or_token_unknown(
+    database_url, applications, subtests
+):
+    cases = [with_unknown_token, with_ended_login_of_script, with_ended_login_of_page, with_wrong_password]
     async with application_with_two_addresses(database_url, applications) as (proxy, app, client):
         cookie_name = app.state.cookie_name
-        reply, status = await ask(client, cookie_name)
-        assert reply.status_code == status
-        proxy.swallowed = b"INSERT INTO audit_log" if ask is with_wrong_password else b"pg_logical_emit_message"
+        for ask in cases:
+            with subtests.test(ask=ask.__name__):
+                reply, status = await ask(client, cookie_name)
+                assert reply.status_code == status
         # A connection that has sent a statement before does not send its text again.
         await app.state.database.dispose()
         await asyncio.sleep(PrimaryProof.FRESH_SECONDS)
-        outdated, _ = await ask(client, cookie_name)
-    assert (outdated.status_code, outdated.headers["retry-after"]) == (503, "2")
+        for ask in cases:
+            proxy.swallowed = b"INSERT INTO audit_log" if ask is with_wrong_password else b"pg_logical_emit_message"
+            with subtests.test(ask=ask.__name__):
+                outdated, _ = await ask(client, cookie_name)
+                assert (outdated.status_code, outdated.headers.get("retry-after")) == (503, "2")
 
 
 @pytest.mark.parametrize("path", ["/api/v1/campaigns", "/admin"])

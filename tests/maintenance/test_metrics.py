@@ -198,11 +198,11 @@ def test_the_dashboard_of_the_example_reads_metrics_that_exist_with_their_labels
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_a_worker_that_is_killed_takes_no_counts_with_it(tmp_path):
-    serving = easel_serving(tmp_path, "--workers", "2", EASEL_METRICS_TOKEN=TOKEN)
+def test_a_worker_that_is_killed_takes_no_counts_with_it(demo_data):
+    serving = easel_serving(demo_data, "--workers", "2", EASEL_METRICS_TOKEN=TOKEN)
     with serving as server, httpx.Client(base_url=server.base, headers=BEARER, timeout=PATIENT_SECONDS) as client:
         for _ in range(40):
-            httpx.get(f"{server.base}/health", timeout=PATIENT_SECONDS)
+            httpx.get(f"{server.base}/health", timeout=PATIENT_SECONDS, verify=False)
 
         def all_are_counted() -> bool:
             samples = samples_of(client.get("/metrics").text)  # from one worker, which keeps the connection
