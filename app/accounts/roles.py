@@ -189,6 +189,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
                 "check-remedy",
                 "close-open-link",
                 "write-consent",
+                "tasks-for-all-items",
                 "delete",
                 "items",
                 "items/preview",

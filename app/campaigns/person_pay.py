@@ -100,6 +100,15 @@ def quotients_for_tasks(settings: CampaignSettings, tasks_text: str, values: Map
     return quotients
 
 
+def settings_with_tasks_per_person(settings: CampaignSettings, tasks: int) -> CampaignSettings:
+    """Return the settings with other tasks of one person; where people get one reward, it and their time stay."""
+    values: dict[str, float] = {TASKS_SETTING: tasks}
+    if pays_per_person(settings.people_from):
+        quotients = quotients_for_tasks(settings, str(tasks), person_pay_form_values(settings))
+        values |= {name: float(text) for name, text in quotients.items()}
+    return settings.model_copy(update=values)
+
+
 def refuse_reward_without_tasks(settings: CampaignSettings, entered: Mapping[str, str]) -> None:
     """Raise `Invalid` (`tasks_missing`) if there is a reward of one person, but not the tasks that it pays for.
 

@@ -111,12 +111,22 @@ def step_versions_after_change(
     """Return the version number of each step after a change of settings: one more for each changed step.
 
     A step that was saved without a change is noted, too. What a campaign needs depends on the selection rule, so a
-    change of the rule counts for both steps.
+    change of the rule counts for both steps. A step that the form of another step changed is marked until it is saved.
     """
     changed_steps: set[str] = {STEP_BY_SETTING[name] for name in changed_settings}
     changed_steps |= {STEP_BY_SETTING["goal"]} if "rule" in changed_settings else set()
     saved: dict[str, int] = {saved_step.name: versions.get(saved_step.name, 0)} if saved_step else {}
-    return {**versions, **saved, **{step: versions.get(step, 0) + 1 for step in changed_steps}}
+    unsaved = changed_steps - {saved_step.name, *versions} if saved_step else set()
+    marks = {mark_of_step_changed_elsewhere(step): 1 for step in unsaved}
+    former = dict(versions)
+    if saved_step:
+        former.pop(mark_of_step_changed_elsewhere(saved_step.name), None)
+    return {**former, **saved, **marks, **{step: versions.get(step, 0) + 1 for step in changed_steps}}
+
+
+def mark_of_step_changed_elsewhere(step: str) -> str:
+    """Return the key among the versions of steps that marks one which only the forms of other steps have changed."""
+    return f"{step} elsewhere"
 
 
 def step_changed_error(campaign: Campaign, saved_step: SavedStep | None) -> Conflict:

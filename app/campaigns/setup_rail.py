@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from app.campaigns import visit_preview
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, STEPS_IN_ORDER, StepName
 from app.campaigns.settings import CampaignSettings
+from app.campaigns.settings_edits import mark_of_step_changed_elsewhere
 from app.campaigns.totals import CampaignTotals
 from app.designs.campaign import Campaign
 from app.quality.check_remedies import unfit_check_rules
@@ -88,13 +89,15 @@ def step_url(slug: str, step: StepName) -> str:
 
 def is_setup_step_done(campaign: CountedCampaign, step: StepName) -> bool:
     """Return whether a step was saved or has settings of its own; items are done once there are any, and quality only
-    while each rule that is on can flag someone.
+    while each rule that is on can flag someone. A step that only the form of another step changed is not done.
     """
     if step == "items":
         return campaign.item_count > 0
     if step == "review":
         return campaign.status != "draft"
     if step == QUALITY_STEP and has_rule_that_can_flag_no_one(campaign):
+        return False
+    if mark_of_step_changed_elsewhere(step) in campaign.step_versions:
         return False
     return step == FIRST_STEP or step in campaign.step_versions or has_step_non_default_settings(campaign, step)
 

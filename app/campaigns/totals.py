@@ -19,6 +19,7 @@ from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show
 from app.quality.workload import average_share_of_hits_with_checks, largest_workload_of_one_annotator
 from app.record.campaign import CountedCampaign
 
+NEARLY_ALL_ITEMS = 0.9  # if one person sees this share of the items, all are meant
 ROUNDING_DIGITS = 9  # a quotient that is whole but for rounding errors is not rounded up
 
 
@@ -55,9 +56,13 @@ class PeopleNeeded:
         return tuple(self.reward * count for count in sorted({self.at_least, self.at_most})) if self.reward else ()
 
     @classmethod
-    def people_needed_or_none(cls, campaign: CountedCampaign) -> Self | None:
-        """Return the people needed for all judgments wanted; None without items or a limit of tasks per person."""
-        limit, judgments = most_tasks_of_one_person_or_none(campaign), count_planned_judgments(campaign)
+    def people_needed_or_none(cls, campaign: CountedCampaign, judgments: int | None = None) -> Self | None:
+        """Return the people needed for so many judgments, by default for all judgments wanted.
+
+        None without items or a limit of tasks per person.
+        """
+        limit = most_tasks_of_one_person_or_none(campaign)
+        judgments = count_planned_judgments(campaign) if judgments is None else judgments
         if not limit or not judgments:
             return None
         judgments_per_person = limit * average_judgments_per_task(campaign, *counts_of_items_and_checks(campaign))
@@ -103,10 +108,7 @@ class CampaignTotals:
     def from_campaign(cls, campaign: CountedCampaign) -> Self:
         tasks = count_planned_tasks(campaign)
         checks_per_task = average_checks_per_task(campaign, *counts_of_items_and_checks(campaign))
-        minutes, pay = campaign.minutes_per_hit, campaign.pay_per_hit
-        people, money = PeopleNeeded.people_needed_or_none(campaign), tasks * pay if tasks and pay else None
-        platform = recruiting_platform(crowd_setting_by_name_with_slug_of_campaign(campaign))
-        rewards = people.rewards if people and platform.pays_per_person else ()
+        minutes = campaign.minutes_per_hit
         return cls(
             campaign.item_count - campaign.retired_count,
             campaign.judgments_per_item,
@@ -114,10 +116,29 @@ class CampaignTotals:
             round(tasks * checks_per_task),
             kinds_of_checks_text_or_empty(campaign),
             tasks * minutes / 60 if tasks and minutes else None,
-            rewards or ([money] if money else []),
-            people,
+            costs_of_judgments(campaign, count_planned_judgments(campaign)),
+            PeopleNeeded.people_needed_or_none(campaign),
             fewest_different_people_or_none(campaign),
         )
+
+
+def costs_of_judgments(campaign: CountedCampaign, judgments: int) -> Sequence[float]:
+    """Return the least and the greatest pay for so many judgments, once if they are the same; empty if unknown.
+
+    This is what a study costs on all pages. Where the platform pays each person one reward, it is the rewards of all
+    people; otherwise the pay of all tasks.
+    """
+    people = PeopleNeeded.people_needed_or_none(campaign, judgments) if pays_one_reward_per_person(campaign) else None
+    tasks = count_tasks_for_judgments(campaign, judgments)
+    if people and people.rewards:
+        return people.rewards
+    return [tasks * campaign.pay_per_hit] if tasks and campaign.pay_per_hit else []
+
+
+def pays_one_reward_per_person(campaign: Campaign) -> bool:
+    """Return whether people come from a platform that pays each of them one reward, for a known number of tasks."""
+    platform = recruiting_platform(crowd_setting_by_name_with_slug_of_campaign(campaign))
+    return platform.pays_per_person and bool(most_tasks_of_one_person_or_none(campaign))
 
 
 def sentences_on_totals(campaign: CountedCampaign) -> str:
@@ -163,6 +184,32 @@ def sentence_on_task_size(campaign: CountedCampaign) -> str:
     tasks = round_up_quotient(items, average_judgments_per_task(campaign, *counts))
     verb = "shows" if tasks == 1 else "show"
     return f"{size}, so {pluralize(tasks, 'task')} {verb} one person all {pluralize(items, noun)}."
+
+
+@dataclass(frozen=True)
+class MissedItems:
+    """Items that one person misses, as their tasks are a few too few to show all items.
+
+    Attributes:
+        shown: Number of different items that one person judges on average.
+        items: Number of items.
+        tasks: Tasks that show one person all items.
+
+    """
+
+    shown: int
+    items: int
+    tasks: int
+
+    @classmethod
+    def missed_items_or_none(cls, campaign: CountedCampaign) -> Self | None:
+        """Return what one person misses; None if they see all items, or too few for all to be meant."""
+        limit, items = most_tasks_of_one_person_or_none(campaign), count_drawable_items(campaign)
+        if not limit or not items or campaign.repeat_items or campaign.segment_count:
+            return None
+        per_task = average_judgments_per_task(campaign, *counts_of_items_and_checks(campaign))
+        shown, tasks = int(limit * per_task), round_up_quotient(items, per_task)
+        return cls(shown, items, tasks) if NEARLY_ALL_ITEMS * items <= shown < items and tasks > limit else None
 
 
 def kinds_of_checks_text_or_empty(campaign: CountedCampaign) -> str:
@@ -247,13 +294,15 @@ def round_up_quotient(judgment_count: float, judgments_per_unit: float) -> int:
     return ceil(round(judgment_count / judgments_per_unit, ROUNDING_DIGITS))
 
 
-def count_people_needed_without_repeats(judgment_count: int, judgments_per_person: float, campaign: Campaign) -> int:
+def count_people_needed_without_repeats(
+    judgment_count: int, judgments_per_person: float, campaign: CountedCampaign
+) -> int:
     """Return how many people are enough if they come one after the other and no one judges an item twice.
 
     As long as enough items are open, each person does all tasks allowed. After that, each person judges every open item
     once, so that at most as many more people come as one item wants judgments, and these judgments are among the last.
     """
-    per_item = campaign.judgments_per_item
+    per_item = ceil(judgment_count / count_drawable_items(campaign))
     return round_up_quotient(max(0, judgment_count - per_item), judgments_per_person) + per_item
 
 

@@ -3,6 +3,7 @@
 A card shows only what is known: a figure that cannot be told yet is left out.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -10,11 +11,12 @@ import numpy as np
 
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.pay import hourly_pay_by_median_time_or_none, text_of_agreed_pay
-from app.campaigns.totals import count_tasks_left
+from app.campaigns.totals import cost_range_text, count_tasks_left
 from app.dashboard.goal_texts import goal_heading, is_goal_about_criterion_on_page, mostly_repeats_warning_or_empty
 from app.dashboard.precision import median_interval_half_width
 from app.dashboard.snapshot import CampaignSnapshot
 from app.designs.campaign import Campaign
+from app.designs.person_work import most_tasks_of_one_person_or_none, reward_of_tasks
 from app.designs.unit import UNKNOWN_SPREAD
 from app.errors import pluralize
 from app.goals.progress import Progress, format_goal_progress
@@ -256,22 +258,31 @@ def annotator_count_card(snapshot: CampaignSnapshot) -> Card:
 def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
     """Return the card on what the answers cost so far, and what the campaign will cost in all."""
     campaign = snapshot.campaign
-    pay = campaign.pay_per_hit or 0.0
-    paid_hits = int(snapshot.counts.paid_hits or 0)
-    hits_left = (
-        count_tasks_left(snapshot.judgments_wanted, snapshot.judgments_left_count, snapshot.judgments_per_task)
-        if campaign.status != "finished"
-        else 0
-    )
-    spent, expected = pay * paid_hits, pay * (paid_hits + hits_left)
+    spent, expected = spent_and_expected_costs(snapshot)
     notes = [text_of_agreed_pay(campaign)]
     hourly_pay = hourly_pay_by_median_time_or_none(campaign, snapshot.usual_seconds, snapshot.hit_count)
     if hourly_pay is not None:
         notes.append(f"{pay_with_currency_text(hourly_pay, campaign)} an hour by the median time of a task")
-    beside = f"of about {pay_with_currency_text(expected, campaign)}" if hits_left else "spent"
-    return Card(
-        "Money", pay_with_currency_text(spent, campaign), beside, spent / expected if expected else None, tuple(notes)
-    )
+    beside = f"of about {cost_range_text(expected, campaign.currency)}" if expected else "spent"
+    share = spent / expected[-1] if expected else 1.0 if spent else None
+    return Card("Money", pay_with_currency_text(spent, campaign), beside, share, tuple(notes))
+
+
+def spent_and_expected_costs(snapshot: CampaignSnapshot) -> tuple[float, Sequence[float]]:
+    """Return the pay so far, and the least and greatest pay of the whole campaign, once if they are the same.
+
+    Nothing is expected any more once a campaign is finished or has all judgments. Where the platform pays each person
+    one reward, people who have not finished their visit cost nothing yet.
+    """
+    campaign, counts = snapshot.campaign, snapshot.counts
+    pay, is_finished = campaign.pay_per_hit or 0.0, campaign.status == "finished"
+    if counts.paid_people is not None:
+        spent = counts.paid_people * reward_of_tasks(pay, most_tasks_of_one_person_or_none(campaign) or 1)
+        is_over = is_finished or not snapshot.judgments_left_count
+        return spent, [] if is_over else sorted({max(cost, spent) for cost in snapshot.planned_costs})
+    paid_hits = int(counts.paid_hits or 0)
+    hits_left = count_tasks_left(snapshot.judgments_wanted, snapshot.judgments_left_count, snapshot.judgments_per_task)
+    return pay * paid_hits, [pay * (paid_hits + hits_left)] if hits_left and not is_finished else []
 
 
 def pay_with_currency_text(amount: float, campaign: Campaign) -> str:

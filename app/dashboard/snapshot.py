@@ -13,7 +13,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.platforms.registry import simulated_platform_names
 from app.campaigns.item_list import count_simulated_hits
-from app.campaigns.totals import average_judgments_per_task
+from app.campaigns.totals import (
+    average_judgments_per_task,
+    costs_of_judgments,
+    count_planned_judgments,
+    pays_one_reward_per_person,
+)
 from app.dashboard.halo import HaloState, can_estimate_halo
 from app.dashboard.heatmap import MAX_HEATMAP_ROWS
 from app.dashboard.history import PosteriorHistory
@@ -31,6 +36,7 @@ from app.inference.ground.arrays import Array, Mask
 from app.quality.annotators import JOIN_LEASED_HITS, load_plausible_median_seconds_or_none
 from app.record import pace
 from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, load_hit_count_by_minute
+from app.record.campaign import CountedCampaign
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 from app.record.retired import load_retired_item_numbers
 from app.selection.rule import Counts, Index, ItemStatus
@@ -54,7 +60,18 @@ LOAD_CAMPAIGN_COUNTS = text(f"""
                 WHERE r.campaign_id = :campaign AND r.replaces IS NULL)
                - (SELECT count(*) FROM annotators a
                   JOIN responses r ON r.campaign_id = a.campaign_id AND r.annotator_id = a.id {JOIN_LEASED_HITS}
-                  WHERE a.campaign_id = :campaign AND a.platform = ANY(:unpaid) AND r.replaces IS NULL) END AS paid_hits
+                  WHERE a.campaign_id = :campaign AND a.platform = ANY(:unpaid) AND r.replaces IS NULL)
+           END AS paid_hits,
+           CASE WHEN CAST(:paid_per_person AS boolean) THEN
+               (SELECT count(*) FROM annotators a
+                WHERE a.campaign_id = :campaign AND a.platform <> ALL(:unpaid)
+                AND (CAST(:rehearsal AS boolean)
+                     OR EXISTS (SELECT FROM assignments s
+                                WHERE s.campaign_id = a.campaign_id AND s.annotator_id = a.id
+                                AND s.completed_at IS NOT NULL))
+                AND EXISTS (SELECT FROM responses r {JOIN_LEASED_HITS}
+                            WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id))
+           END AS paid_people
 """)
 
 LIST_SCORES_OF_CRITERION = """
@@ -70,7 +87,9 @@ class CampaignSnapshot:
         criterion: The criterion that is shown.
         as_of: The moment, at most the end of the campaign.
         hit_count: Number of HITs that count.
-        counts: First answer, number of annotators, open HITs, and answered HITs to pay for (None without pay).
+        counts: First answer, number of annotators, open HITs, answered HITs to pay for (None without pay), and people
+            who finished and get a reward (None unless the platform pays each person one reward).
+        planned_costs: Least and greatest pay for all judgments wanted, once if they are the same; empty if unknown.
         usual_seconds: Median time of an answered HIT; None if unknown.
         simulated_hit_count: Number of HITs that simulated annotators answered.
         hits_by_minute: HITs by minute since 1970.
@@ -94,6 +113,7 @@ class CampaignSnapshot:
     as_of: datetime
     hit_count: int
     counts: Row[Any]
+    planned_costs: Sequence[float]
     usual_seconds: float | None
     simulated_hit_count: int
     hits_by_minute: dict[int, int]
@@ -176,6 +196,9 @@ async def load_campaign_snapshot(
         "campaign": campaign_id,
         "now": now,
         "paid": bool(criterion.campaign.pay_per_hit),
+        "paid_per_person": bool(criterion.campaign.pay_per_hit) and pays_one_reward_per_person(criterion.campaign),
+        "rehearsal": criterion.campaign.rehearsal_of
+        is not None,  # its crowd does not ask for the page that ends a visit
         "unpaid": [] if criterion.campaign.rehearsal_of else simulated_platform_names(),
     }
     counts = (await connection.execute(LOAD_CAMPAIGN_COUNTS, count_parameters)).one()
@@ -201,15 +224,21 @@ async def load_campaign_snapshot(
         if can_estimate_halo(criterion)
         else None
     )
+    check_count = await connection.scalar(select(gold_and_attention_item_count_sql(campaign_id))) or 0
+    counted = CountedCampaign.from_columns(
+        criterion.campaign.column_values_of_campaign()
+        | {"item_count": len(score), "retired_count": int(is_retired.sum()), "check_count": check_count}
+    )
     return CampaignSnapshot(
         criterion=criterion,
         as_of=as_of,
         hit_count=precision.state.answers + precision.remaining_response_count,
         counts=counts,
+        planned_costs=costs_of_judgments(counted, count_planned_judgments(counted)),
         usual_seconds=await load_plausible_median_seconds_or_none(connection, campaign_id),
         simulated_hit_count=simulated_hits,
         hits_by_minute=hits_by_minute,
-        check_count=await connection.scalar(select(gold_and_attention_item_count_sql(campaign_id))) or 0,
+        check_count=check_count,
         item_names=names,
         score=score,
         variance=variance,

@@ -9,11 +9,13 @@ import numpy as np
 
 from app.analysis.chart_axes import LinearScale, choose_round_tick_step
 from app.campaigns.forecast_findings import ForecastFindings
+from app.campaigns.totals import cost_range_text, costs_of_judgments
 from app.errors import pluralize
 from app.http.languages.catalogue import ENGLISH, format_money
 from app.planning.goal_simulation import BAND_PERCENTILES, MAX_NEW_JUDGMENTS_PER_ITEM, GoalForecast
 from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL
 from app.record import pace
+from app.record.campaign import CountedCampaign
 
 CURVE_LEFT, CURVE_RIGHT, CURVE_TOP, CURVE_BOTTOM = 64, 616, 16, 232  # ends of the axes in a drawing 640 wide
 
@@ -53,6 +55,7 @@ class CampaignForecast:
         annotators: Number of annotators in all.
         annotators_note: Where that number comes from, as a sentence.
         caution: Caution about the forecast, as a sentence.
+        campaign_with_rewards: The campaign if its platform pays each person one reward; None if tasks are paid.
 
     """
 
@@ -73,6 +76,7 @@ class CampaignForecast:
     annotators: int = DEFAULT_ANNOTATORS_IN_TOTAL
     annotators_note: str = ""
     caution: str = ""
+    campaign_with_rewards: CountedCampaign | None = None
 
     @property
     def sentence_on_judgments_needed(self) -> str:
@@ -125,7 +129,10 @@ class CampaignForecast:
         costs = [pluralize(round(hits), "task")]
         if self.minutes_per_hit:
             costs.append(f"{hits * self.minutes_per_hit / 60:,.1f} hours of work")
-        if self.pay_per_hit:
+        if self.pay_per_hit and self.campaign_with_rewards:
+            rewards = costs_of_judgments(self.campaign_with_rewards, round(judgment_count))
+            costs.append(cost_range_text(rewards, self.currency))
+        elif self.pay_per_hit:
             costs.append(format_money(hits * self.pay_per_hit, self.currency, ENGLISH))
         return costs
 

@@ -16,7 +16,7 @@ from app.analysis import calibrated_intervals
 from app.background.process import report_progress, run_in_process
 from app.campaigns.launch import refuse_if_all_items_are_best
 from app.campaigns.summaries import CampaignWithProgress, load_campaign_with_progress_or_refuse
-from app.campaigns.totals import average_judgments_per_task, counts_of_items_and_checks
+from app.campaigns.totals import average_judgments_per_task, counts_of_items_and_checks, pays_one_reward_per_person
 from app.database.bulk import open_snapshot
 from app.database.campaign import is_judgeable_sql
 from app.database.session import create_engine
@@ -158,6 +158,7 @@ async def forecast_cost_of_goal_or_refuse(
         if is_reached
         else goal_measure_caution_or_empty(settings, evidence, goal_forecast)
         or even_asking_caution_or_empty(settings, sample),
+        campaign_with_rewards=campaign if pays_one_reward_per_person(campaign) else None,
     )
 
 

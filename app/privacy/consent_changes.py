@@ -13,7 +13,7 @@ from app.privacy.consent_text import StudyFacts, consent_warnings, draft_consent
 
 FACT_SETTINGS = (
     *("study_controller", "study_contact", "study_purpose", "ethics_approval", "minutes_per_hit", "pay", "pay_per_hit"),
-    *("currency", "hits_per_annotator", "recruiting_minutes", "people_from", "withdrawal"),
+    *("currency", "hits_per_annotator", "recruiting_minutes", "people_from", "open_link", "withdrawal"),
     *("identifiers_days", "free_text_days", "telemetry_days", "everything_days"),
 )
 FACT_TITLES = {
@@ -23,6 +23,7 @@ FACT_TITLES = {
     "ethics_approval": "the ethics approval",
     "time": "the time",
     "pay": "the pay",
+    "stored_id": "where people come from",
     "is_self_withdrawal": "how people withdraw",
 }
 RETENTION_TITLE = "how long data are kept"

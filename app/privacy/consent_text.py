@@ -1,13 +1,14 @@
 """A consent text made from a campaign's settings, and what is missing in the text or contradicts the settings."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Self
 
 from babel.numbers import get_currency_symbol
 
+from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.registry import PLATFORM_BY_PEOPLE_FROM
 from app.designs.campaign import Campaign
 from app.designs.number_parsing import parse_strict_decimal
@@ -20,12 +21,10 @@ DAYS_PATTERN = re.compile(r"\b(\d{1,5})\s+days?\b", re.IGNORECASE)
 PAY_LINE_PATTERN = re.compile(r"^- \*\*Pay:\*\* (.+)\.$", re.MULTILINE)  # of a text made by `draft_consent_text`
 THOUSANDS_PATTERN = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 NUMBER_OR_WORD_PATTERN = re.compile(rf"({THOUSANDS_PATTERN.pattern}|[0-9]*[.,]?[0-9]+)|([^\W\d_]+|[^\w\s.,;:])")
+STORED_ID_OF_ANY_WAY = "your id on the platform you came from, or the name of your link"
 UNKNOWN = "[{}]"
 NO_FIXED_END = "no fixed end"
-STORED_PHRASE = (
-    "your answers; when and how you gave them; your comments and your answers to questions about you; and your id on "
-    "the platform you came from, or the name of your link"
-)
+STORED_PHRASE = "your answers; when and how you gave them; your comments and your answers to questions about you; and "
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,7 @@ class StudyFacts:
     ethics_approval: str
     time: str
     pay: str
+    stored_id: str
     is_self_withdrawal: bool
     identifiers_days: int | None
     free_text_days: int | None
@@ -66,6 +66,7 @@ class StudyFacts:
             campaign.ethics_approval,
             time_text_or_empty(work),
             campaign.pay or pay_text_or_empty(work, campaign.currency),
+            text_of_stored_id(PLATFORM_BY_PEOPLE_FROM[campaign.people_from], is_link_open=campaign.open_link),
             campaign.withdrawal == "self",
             campaign.identifiers_days,
             campaign.free_text_days,
@@ -102,12 +103,19 @@ class StudyFacts:
             value("ethics_approval", ""),
             time_text_or_empty(work),
             value("pay") or pay_text_or_empty(work, value("currency", "")),
+            text_of_stored_id(platform, is_link_open="open_link" in form),
             value("withdrawal") == "self",
             *(
                 days_of_text_or_none(value(f"{period}_days", ""))
                 for period in ("identifiers", "free_text", "telemetry", "everything")
             ),
         )
+
+
+def text_of_stored_id(platform: Platform, *, is_link_open: bool) -> str:
+    """Return which id of a person is stored: that of the only platform, if people can come in no other way."""
+    is_only_way = platform.has_return_page and not platform.set_up_by_campaign and not is_link_open
+    return f"your id on {platform.title}" if is_only_way else STORED_ID_OF_ANY_WAY
 
 
 def days_of_text_or_none(text: str) -> int | None:
@@ -156,7 +164,7 @@ def draft_consent_text(facts: StudyFacts, max_days: int | None = None) -> str:
             f"- **Time:** about {facts.time or UNKNOWN.format('number') + ' minutes'}.",
             f"- **Pay:** {facts.pay or UNKNOWN.format('amount')}.",
             *ethics,
-            f"- **What is stored:** {STORED_PHRASE}.",
+            f"- **What is stored:** {STORED_PHRASE}{facts.stored_id}.",
             f"- **How long:** {storage_sentences(facts, max_days)}",
             "- **Taking part is voluntary.** You may stop at any time, without giving a reason.",
             f"- **Withdrawal:** {withdrawal_sentences(facts, contact)}",
@@ -245,7 +253,10 @@ def consent_warnings(campaign: Campaign, max_days: int | None = None) -> list[st
             f"The consent text says “{pay_line[1]}”, but the settings pay {facts.pay}. Write the text from the settings"
             " again."
         )
-    return warnings + retention_contradictions(facts, consent, max_days)
+    warnings += retention_contradictions(facts, consent, max_days)
+    if smaller_day_count_or_none(facts.identifiers_days, max_days) is None and facts.everything_days is None:
+        warnings.append("Ids and names are kept without a time limit: no retention is set.")
+    return warnings
 
 
 def does_line_state_pay(line: str, campaign: Campaign) -> bool:
@@ -272,23 +283,24 @@ def contains_run_of_words(run: Sequence[str | float], words: Sequence[str | floa
     return any(words[start : start + len(run)] == run for start in range(len(words)))
 
 
+def days_text(day_counts: Iterable[int]) -> str:
+    """Return numbers of days, such as "30 and 90 days"."""
+    return f"{join_with_and([str(number) for number in sorted(day_counts)])} days"
+
+
 def retention_contradictions(facts: StudyFacts, consent: str, max_days: int | None) -> list[str]:
-    """Return where the text names other numbers of days than the settings, or none at all."""
-    periods = [
-        *(smaller_day_count_or_none(days, max_days) for days in (facts.identifiers_days, facts.free_text_days)),
-        smaller_day_count_or_none(facts.telemetry_days, max_days),
-        facts.everything_days,
-    ]
+    """Return where the text names other numbers of days than the settings, or lacks some."""
+    limited_periods = (facts.identifiers_days, facts.free_text_days, facts.telemetry_days)
+    periods = [*(smaller_day_count_or_none(days, max_days) for days in limited_periods), facts.everything_days]
     chosen = {days for days in periods if days is not None}
     named = {int(number) for number in DAYS_PATTERN.findall(consent)}
-    warnings = [
-        f"The consent text says {number} days, but no retention in the settings has this length."
-        for number in sorted(named - chosen)
-    ]
-    warnings += [
-        f"The settings erase data after {number} days, but the consent text does not say so."
-        for number in sorted(chosen - named)
-    ]
-    if periods[0] is None and facts.everything_days is None:
-        warnings.append("Ids and names are kept without a time limit: no retention is set.")
+    warnings = []
+    if named - chosen:
+        warnings.append(
+            f"The consent text says {days_text(named - chosen)}, but no retention in the settings has this length."
+        )
+    if chosen - named:
+        warnings.append(
+            f"The settings erase data after {days_text(chosen - named)}, but the consent text does not say so."
+        )
     return warnings

@@ -40,17 +40,18 @@ class PrivacySettings(InputModel):
     )  # fmt: skip
     identifiers_days: RetentionDays = Field(
         default=Campaign.identifiers_days, title="Keep ids and names for (days)", json_schema_extra=EDITABLE,
-        description="Days after the finish until ids, names and links are erased. Pay people first. Empty: never.",
+        description="Days after the study ends until ids, names and links are erased. Pay people first. Empty: never.",
     )  # fmt: skip
     free_text_days: RetentionDays = Field(
-        default=Campaign.free_text_days, title="Keep free text for (days)", json_schema_extra=EDITABLE,
-        description="Days after the finish until comments and answers to questions are erased. Empty: never.",
+        default=Campaign.free_text_days, json_schema_extra=EDITABLE,
+        title="Keep comments and answers about people for (days)",
+        description="Days after the study ends until comments and answers about people are erased. Empty: never.",
     )  # fmt: skip
     telemetry_days: RetentionDays = Field(
         default=Campaign.telemetry_days, title="Keep telemetry for (days)", json_schema_extra=EDITABLE,
-        description="Days after the finish until telemetry (times, device, window) is erased. Empty: never.",
+        description="Days after the study ends until telemetry (times, device, window) is erased. Empty: never.",
     )  # fmt: skip
     everything_days: RetentionDays = Field(
         default=Campaign.everything_days, title="Keep the campaign for (days)", json_schema_extra=EDITABLE,
-        description="Days after the finish until the whole campaign is deleted, with all answers. Empty: never.",
+        description="Days after the study ends until the whole campaign is deleted, with all answers. Empty: never.",
     )  # fmt: skip

@@ -55,7 +55,7 @@ def reason_for_proposed_tolerance_or_empty(design: Design) -> str:
         return ""
     if steps := proposed_tolerance_cell_or_empty(design):
         amount = "1 step leaves" if steps == "1" else f"{steps} steps leave"
-        return f"{amount} room for people who choose a neighbouring label."
+        return f"{amount} room for people who choose a neighbouring label, so one label is enough."
     return "With so few labels, only the expected one is right."
 
 

@@ -7,7 +7,9 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.roles import SEE_CAMPAIGN, SEE_PEOPLE
+from app.campaigns.totals import CampaignTotals, cost_range_text, pays_one_reward_per_person
 from app.designs.campaign import Campaign
+from app.designs.person_work import most_tasks_of_one_person_or_none, reward_of_tasks
 from app.errors import pluralize
 from app.goals.progress import text_that_identifies_goal
 from app.goals.settings import NO_GOAL
@@ -15,6 +17,7 @@ from app.http.languages.catalogue import ENGLISH, format_money
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import spearman
+from app.record.campaign import load_campaign_for_page_or_refuse
 from app.selection.threshold_line import best_item_count_but_not_all
 from app.simulation.rehearsal_record import RehearsalRecord, load_rehearsal_record_or_none
 from app.simulation.rehearsals import MAX_REHEARSAL_HITS
@@ -117,11 +120,16 @@ def rank_correlation_or_none(true_values: Array, scores: Array) -> float | None:
         return None
 
 
-def sentences_on_lessons_of_rehearsal(campaign: Campaign, figures: RehearsalFigures) -> list[Lesson]:
-    """Return the lessons that the figures allow, one sentence each."""
+def sentences_on_lessons_of_rehearsal(
+    campaign: Campaign, figures: RehearsalFigures, planned_costs: Sequence[float] = ()
+) -> list[Lesson]:
+    """Return the lessons that the figures allow, one sentence each.
+
+    `planned_costs` are those of a study whose platform pays each person one reward (`totals.costs_of_judgments`).
+    """
     lessons = [
         Lesson(sentence_on_work_done(campaign, figures), "/annotators", "Annotators", SEE_PEOPLE),
-        Lesson(sentence_on_cost_of_people_or_empty(campaign, figures), "/plan", "Plan", SEE_CAMPAIGN),
+        Lesson(sentence_on_cost_of_people_or_empty(campaign, figures, planned_costs), "/plan", "Plan", SEE_CAMPAIGN),
         Lesson(sentence_on_correlation_with_truth_or_empty(figures), "/analysis", "Analysis", SEE_CAMPAIGN),
         Lesson(sentence_on_best_items_found_or_empty(figures), "#scores", "Scores", SEE_CAMPAIGN),
         Lesson(sentence_on_noticed_careless_annotators_or_empty(figures), "/checks", "Quality", SEE_PEOPLE),
@@ -140,10 +148,20 @@ def sentence_on_work_done(campaign: Campaign, figures: RehearsalFigures) -> str:
     return f"{sentence}: {time} of work for people, at {round(campaign.minutes_per_hit, 2):g} min each."
 
 
-def sentence_on_cost_of_people_or_empty(campaign: Campaign, figures: RehearsalFigures) -> str:
-    """Return what people would cost; empty if pay is not set."""
+def sentence_on_cost_of_people_or_empty(
+    campaign: Campaign, figures: RehearsalFigures, planned_costs: Sequence[float]
+) -> str:
+    """Return what people would cost: the whole study if it pays each person one reward, else these tasks.
+
+    Empty if pay is not set.
+    """
     if not campaign.pay_per_hit:
         return ""
+    if planned_costs:
+        reward = reward_of_tasks(campaign.pay_per_hit, most_tasks_of_one_person_or_none(campaign) or 1)
+        per_person = format_money(reward, campaign.currency, ENGLISH, exact=True)
+        costs = cost_range_text(planned_costs, campaign.currency)
+        return f"With people, the study would cost {costs}, at {per_person} each."
     cost = format_money(campaign.pay_per_hit * figures.hits, campaign.currency, ENGLISH)
     pay = format_money(campaign.pay_per_hit, campaign.currency, ENGLISH, exact=True)
     return f"With people, these tasks would cost {cost}, at {pay} each."
@@ -232,5 +250,15 @@ async def load_rehearsal_lessons_or_none(connection: AsyncConnection, campaign: 
         return None
     figures = compute_rehearsal_figures(campaign, record)
     return RehearsalLessons(
-        sentences_on_lessons_of_rehearsal(campaign, figures), most_urgent_advice_on_campaign_or_empty(campaign, figures)
+        sentences_on_lessons_of_rehearsal(
+            campaign, figures, await load_costs_of_rewards_or_empty(connection, campaign)
+        ),
+        most_urgent_advice_on_campaign_or_empty(campaign, figures),
     )
+
+
+async def load_costs_of_rewards_or_empty(connection: AsyncConnection, campaign: Campaign) -> Sequence[float]:
+    """Load what the study costs if its platform pays each person one reward; empty for all others."""
+    if not pays_one_reward_per_person(campaign):
+        return ()
+    return CampaignTotals.from_campaign(await load_campaign_for_page_or_refuse(connection, campaign.slug)).costs

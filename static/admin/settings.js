@@ -50,7 +50,7 @@ function updateTotals(settings) {
     const part = parsePart(await reply.text());
     if (!isNewest()) return;
     showProblems(settings, part.querySelectorAll("[data-field]"));
-    for (const id of ["totals", "check-summary", "rules-note"]) {
+    for (const id of ["totals", "task-size", "check-summary", "rules-note"]) {
       const [old, next] = [document, part].map((place) => place.querySelector(`#${id}`));
       if (old && next) replacePart(old, next);
     }
@@ -137,7 +137,11 @@ function warnOfUnsavedChanges(settings) {
   };
 
   settings.addEventListener("input", update);
-  settings.addEventListener("submit", () => { isSubmitting = true; });
+  settings.addEventListener("submit", () => {
+    isSubmitting = true;
+    // Without the field that a link led to: the next page begins with the notice that says what was saved.
+    if (location.hash) history.replaceState(history.state, "", location.pathname + location.search);
+  });
   addEventListener("pageshow", () => { isSubmitting = false; update(); });
   addEventListener("beforeunload", (event) => { if (!isSubmitting && hasUnsavedChanges()) event.preventDefault(); });
 }

@@ -111,6 +111,9 @@ function manageUpload(form) {
     if (preview) preview.innerHTML = emptyPreview;
     updateButton();
     if (removeButton) removeButton.hidden = !previewedFile;
+    // Of a file and pasted text only the file is read.
+    const pasteField = pastedField?.closest(".field");
+    if (pasteField) pasteField.hidden = Boolean(previewedFile);
     if (!hasTable()) return;
     if (isTooLarge()) { refuseLargeFile(); return; }
     if (!preview) return;
@@ -121,7 +124,11 @@ function manageUpload(form) {
       if (readAs) body.append("read_as", readAs.value);
     }
     if (form.elements.replace?.checked) body.append("replace", "on");
-    await fetchPreview(await withZipDirectory(body), (html) => { preview.innerHTML = html; updateButton(); });
+    await fetchPreview(await withZipDirectory(body), (html) => {
+      preview.innerHTML = html;
+      updateButton();
+      if (previewedFile) preview.scrollIntoView({ block: "nearest" });
+    });
   };
   fileField.addEventListener("change", previewFile);
   readAs?.addEventListener("change", previewFile);

@@ -71,6 +71,7 @@ UNNOTED |= {
     for path in ("/admin/campaigns/{slug}", "/api/v1/campaigns/{slug}")
     for act in ("repeat", "earlier", "{call}/decision")
 }
+UNNOTED["POST", "/admin/campaigns/{slug}/tasks-for-all-items"] = "it takes many items (tests/campaigns/test_totals.py)"
 UNNOTED["DELETE", "/api/v1/campaigns/{slug}/submissions/notices"] = "it takes a platform (test_notice_subscription)"
 UNNOTED[("POST", "/{platform_name:platform}/hook/{hook_key}")] = "it changes nothing itself"
 

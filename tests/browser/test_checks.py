@@ -51,7 +51,7 @@ async def test_gold_items_are_pasted_without_javascript_in_a_form_of_their_own(
     await page.locator("#gold > summary").click()
     await page.get_by_label("Gold items", exact=True).fill("id,text,expected\ng1,to run,90\ng2,to sleep,10")
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    await page.get_by_role("button", name="Import gold items").click()
+    await page.get_by_role("button", name="Add gold items").click()
     await expect(page.get_by_text("Imported 2 gold items.")).to_be_visible()
     await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/settings/quality")
     await expect(page.get_by_text("2 gold items; an annotator meets each at most once.")).to_be_visible()
@@ -72,16 +72,19 @@ async def test_gold_items_are_filled_in_as_cards_with_the_labels_of_the_design(
     ids = "[...document.querySelectorAll('[id]')].map((it) => it.id)"
     assert await page.evaluate(f"new Set({ids}).size === {ids}.length")
     hint = page.get_by_text("Cells of a spreadsheet, CSV or JSON, with the columns")
+    separator = page.get_by_text("a label, or several separated by |")
     await page.get_by_role("button", name="Edit as table").click()
     await expect(hint).to_be_visible()
+    await expect(separator).to_be_visible()
     await page.get_by_role("button", name="Edit as cards").click()
     await expect(hint).to_be_hidden()
+    await expect(separator).to_be_hidden()
     await page.get_by_label("rude").check()
     await expect(page.get_by_label("Tolerance (optional)")).to_have_count(0)
     async for width in each_width(page, 1280, 390):
         assert await violations(page) == "", width
         assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
-    await page.get_by_role("button", name="Import gold items").click()
+    await page.get_by_role("button", name="Add gold items").click()
     await expect(page.get_by_text("Imported 1 gold item.")).to_be_visible()
     await page.get_by_role("button", name=re.compile(r"Show them in \d+ % of tasks")).click()
     await expect(page.get_by_text("Settings saved.")).to_be_in_viewport()

@@ -1,5 +1,6 @@
 """Editors of the visit's parts: by keyboard, with the text field behind them, and without scripts."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -215,6 +216,55 @@ async def test_a_consent_text_is_written_from_the_settings_and_previewed(task: A
     await expect(text).to_have_value("<b>No</b> HTML, **yes** Markdown.")
 
 
+async def test_a_text_as_written_follows_the_settings_and_another_text_is_said_to_lack_them(
+    task: Any, open_visit_step: Any
+) -> None:
+    page = await open_visit_step(await task(launched=False))
+    text = page.locator("textarea[name=consent]")
+    await page.get_by_role("button", name="Write a text from the settings").press("Enter")
+    await page.get_by_role("link", name="Say how long they are kept").press("Enter")
+    days = page.get_by_label("Keep ids and names for (days)")
+    await days.fill("90")
+    field = page.locator(".field", has=days)
+    await expect(field.get_by_text("The consent text now says this.")).to_be_visible()
+    await expect(text).to_have_value(re.compile("ids and names: 90 days after the study ends"))
+    await page.get_by_label("Contact", exact=True).fill("study@example.org")
+    await expect(text).to_have_value(re.compile("write to study@example.org"))
+    async for width in each_width(page, 1280, 320):
+        assert await violations(page) == "", width
+        assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+    await text.fill("We keep your id for 90 days.")
+    await days.fill("30")
+    await expect(field.get_by_text("The consent text does not say this yet.")).to_be_visible()
+    await field.get_by_role("button", name="Write it again").press("Enter")
+    await expect(text).to_have_value(re.compile("ids and names: 30 days after the study ends"))
+
+
+async def test_undo_at_the_changed_field_keeps_the_former_text(task: Any, open_visit_step: Any) -> None:
+    page = await open_visit_step(await task(launched=False))
+    text = page.locator("textarea[name=consent]")
+    await page.get_by_role("button", name="Write a text from the settings").press("Enter")
+    await expect(text).to_have_value(re.compile("no fixed end"))
+    former = await text.input_value()
+    days = page.get_by_label("Keep ids and names for (days)")
+    await page.get_by_role("link", name="Say how long they are kept").press("Enter")
+    await days.fill("90")
+    await page.locator(".field", has=days).get_by_role("button", name="Undo").press("Enter")
+    await expect(text).to_have_value(former)
+    await days.fill("60")
+    await expect(page.locator(".field", has=days).get_by_text("does not say this yet")).to_be_visible()
+    await expect(text).to_have_value(former)
+
+
+async def test_saving_leads_to_the_notice_even_if_a_link_led_to_a_field(task: Any, open_visit_step: Any) -> None:
+    page = await open_visit_step(await task(launched=False))
+    await page.goto(f"{page.url}#consent")
+    await page.get_by_label("Contact", exact=True).fill("study@example.org")
+    await save(page)
+    await page.wait_for_url("**?done=saved")
+    await expect(page.get_by_text("Settings saved.")).to_be_in_viewport()
+
+
 async def test_practice_items_are_built_by_keyboard_and_a_mistake_is_shown_at_its_card(
     task: Any, open_visit_step: Any
 ) -> None:
@@ -281,7 +331,9 @@ async def test_a_new_practice_item_on_an_ordinal_scale_accepts_the_neighbouring_
     await page.keyboard.type("Best day of my life!")
     await editor.get_by_role("checkbox", name="great").press("Space")
     await expect(editor.get_by_label("Tolerance")).to_have_value("1")
-    await expect(editor.get_by_text("1 step leaves room for people who choose a neighbouring label.")).to_be_visible()
+    await expect(
+        editor.get_by_text("1 step leaves room for people who choose a neighbouring label, so one label is enough.")
+    ).to_be_visible()
     await save(page)
     await page.wait_for_url("**?done=saved")
     expected = "text,expected,tolerance\nBest day of my life!,great,1"

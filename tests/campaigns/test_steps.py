@@ -137,6 +137,17 @@ async def test_the_rail_marks_what_is_saved_and_adds_up_what_is_known(researcher
     _, done = await rail_of(engine, plain)
     assert [name for name, is_done in done.items() if is_done] == ["question", "quality"]
 
+    other = await create_draft(engine, name="Other", judgments_per_item=10, welcome=True)
+    await post(researcher, other, "visit", people_from="prolific", person_reward="1.50", person_tasks="12")
+    _, done = await rail_of(engine, other)
+    assert [name for name, is_done in done.items() if is_done] == [
+        "question",
+        "visit",
+    ]  # not where 12 tasks are set, too
+    await post(researcher, other, "how-much")
+    _, done = await rail_of(engine, other)
+    assert [name for name, is_done in done.items() if is_done] == ["question", "visit", "how-much"]
+
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/visit")).text
     assert 'class="totals"' not in page
     await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(60)))

@@ -9,7 +9,14 @@ from app.campaigns.totals import CampaignTotals, sentences_on_totals
 from app.record.campaign import load_campaign_for_page_or_refuse
 from app.recruiting.study_plan import StudyPlan
 from app.simulation.rehearsal_offer import load_rehearsal_offer_or_none_for_rehearsal
-from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    execute_sql,
+    fetch_value,
+    find_or_lease_next_hit,
+    submit_scores,
+    try_to_lease_hit,
+)
 from tests.annotation.hits.systems import outputs_table
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import apply_action, create_draft, import_items
@@ -226,3 +233,81 @@ async def test_the_launch_command_tells_it_too(engine):
         "600 judgments need 134 tasks, which also show gold items about 67 times; they pay £67.00. "
         "Recruit 67 to 76 people."
     )
+
+
+REWARD = {
+    "people_from": "prolific",
+    "prolific_completion_code": "C1A2B3C4",
+    "hits_per_annotator": 12,
+    "checks_percent": 25,
+    "pay_per_hit": 0.125,
+    "currency": "USD",
+}
+
+
+async def test_all_places_say_the_same_cost_of_a_study_that_pays_each_person_one_reward(engine, researcher):
+    # A person brings 12 * 4.75 = 57 judgments, so 600 need 11 people at $1.50. The last 10 may need 10 people more.
+    campaign = await study(engine, **REWARD)
+    page = f"/admin/campaigns/{campaign.slug}"
+    before = [words((await researcher.get(f"{page}/{part}")).text) for part in ("settings/how-much", "launch/confirm")]
+    await apply_action(engine, campaign)
+    after = [words((await researcher.get(f"{page}{part}")).text) for part in ("", "/plan", "/share")]
+    assert ["$16.50 to $31.50" in text for text in before + after] == [True] * 5
+    assert not any("$15.88" in text for text in before + after)  # 127 tasks at $0.125
+
+
+async def test_the_overview_counts_the_rewards_of_people_who_finished(engine, researcher):
+    campaign = await apply_action(engine, await study(engine, **REWARD, judgments_per_item=2))
+    page = f"/admin/campaigns/{campaign.slug}"
+    for name, tasks in (("all tasks", 12), ("a part", 3)):
+        person = await create_annotator(engine, campaign, name=name, platform="prolific")
+        for _ in range(tasks):
+            await submit_scores(engine, person, await try_to_lease_hit(engine, person))
+        await find_or_lease_next_hit(engine, person)
+    # 120 judgments need 3 people; the last 2 judgments may need 2 people.
+    assert "$1.50 of about $4.50 to $7.50" in words((await researcher.get(page)).text)
+
+
+async def test_everyone_in_a_rehearsal_of_such_a_study_gets_the_reward(engine, researcher):
+    campaign = await apply_action(engine, await study(engine, **REWARD, judgments_per_item=2))
+    await execute_sql(engine, "UPDATE campaigns SET rehearsal_of = id")
+    person = await create_annotator(engine, campaign, name="simulated 1", platform="simulation")
+    await submit_scores(engine, person, await try_to_lease_hit(engine, person))
+    assert "$1.50 of about $4.50 to $7.50" in words((await researcher.get(f"/admin/campaigns/{campaign.slug}")).text)
+
+
+async def test_the_small_preview_names_the_reward_of_a_person(engine, researcher):
+    campaign = await study(engine, **REWARD, recruiting_minutes=8)
+    preview = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/try/hit")).text)
+    assert "about 8 minutes · $1.50 in all" in preview
+
+
+async def test_before_the_launch_one_press_gives_each_person_the_tasks_that_show_all_items(engine, researcher):
+    campaign = await study(engine, **REWARD)
+    page = f"/admin/campaigns/{campaign.slug}"
+    said = "Each person judges about 57 of the 60 items in 12 tasks, not all: gold items take places, too."
+    assert said in words((await researcher.get(f"{page}/launch/confirm")).text)
+    assert (await researcher.post(f"{page}/tasks-for-all-items")).status_code == 303
+    launch = words((await researcher.get(f"{page}/launch/confirm")).text)
+    assert "Each person does 13 tasks." in launch
+    assert "not all" not in launch
+    people = (await totals_of(engine, campaign)).people
+    assert people is not None
+    assert people.reward == 1.5  # which stays
+    line = "SELECT after ->> 'hits_per_annotator' FROM audit_log WHERE action = 'settings.changed'"
+    assert await fetch_value(engine, line) == "13"
+
+
+@pytest.mark.parametrize("tasks", [5, 13, None])
+async def test_people_who_see_all_items_or_a_part_on_purpose_are_not_given_more_tasks(engine, researcher, tasks):
+    campaign = await study(engine, **REWARD | {"hits_per_annotator": tasks})
+    page = f"/admin/campaigns/{campaign.slug}/launch/confirm"
+    assert "to show all items" not in words((await researcher.get(page)).text)
+
+
+async def test_the_tasks_that_show_all_items_are_named_where_tasks_per_annotator_are_set(engine, researcher):
+    campaign = await study(engine, **REWARD)
+    page = f"/admin/campaigns/{campaign.slug}/settings/how-much"
+    assert "A task is 5 items, so 13 tasks show one person all 60 items." in words((await researcher.get(page)).text)
+    entered = words((await researcher.get(f"{page}/totals", params={"items_per_hit": "4"})).text)
+    assert "show one person all 60 items." in entered

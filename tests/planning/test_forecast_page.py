@@ -66,6 +66,16 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
     assert "Assumes 200 annotators; no one has answered yet." in page
 
 
+async def test_where_each_person_gets_one_reward_it_tells_the_rewards_of_all_people(engine, researcher):
+    pay: dict[str, Any] = {"people_from": "prolific", "hits_per_annotator": 4, "pay_per_hit": 0.5, "repeat_items": True}
+    campaign = await create_running_campaign(engine, items=8, **GOAL, **pay)
+    found = await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=3, now=NOW, at_once=4)
+    people = -(-round(found.goal_forecast.median_and_band_of_judgments_needed[0]) // 20)  # 4 tasks of 5 items each
+    assert found.phrases_on_costs_of_median_run[-1] == f"${2 * people}.00"
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators=")).text
+    assert "Chance that the goal is reached" in page
+
+
 async def test_before_a_plan_it_tells_what_the_settings_alone_lead_to(engine, researcher):
     paid: dict[str, Any] = {"minutes_per_hit": 2, "pay_per_hit": 0.5, "judgments_per_item": 10}
     for settings, said in (

@@ -185,6 +185,33 @@ async def test_time_and_pay_are_those_of_a_person_if_the_tasks_are_fixed(engine,
     assert line in draft_consent_text(StudyFacts.from_campaign(draft))
 
 
+async def test_going_on_says_that_a_text_by_hand_does_not_say_how_long_data_are_kept(engine, researcher, campaign):
+    await change(engine, campaign, consent="We keep your id for 30 days.")
+    address = f"/admin/campaigns/{campaign.slug}/settings/visit"
+    for days, notice in (("30", "saved"), ("90", "saved-consent-differs")):
+        values = {"consent": "We keep your id for 30 days.", "identifiers_days": days, "go": "next"}
+        reply = await researcher.post(address, data=values)
+        assert reply.headers["location"].endswith(f"/settings/items?done={notice}"), days
+    assert "The consent text does not say this." in words((await researcher.get(address)).text)
+
+
+async def test_the_launch_page_has_one_notice_on_all_that_the_text_lacks(engine, researcher, campaign):
+    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(20)))
+    await change(engine, campaign, consent="Agree?", identifiers_days=90, free_text_days=3650)
+    page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/launch/confirm")).text)
+    assert "The settings erase data after 30, 90 and 3650 days, but the consent text does not say so." in page
+    assert page.count("Change it") == 1
+
+
+async def test_the_text_names_the_only_platform_that_people_can_come_from(engine, campaign):
+    await change(engine, campaign, open_link=True)
+    assert "the name of your link" in draft_consent_text(StudyFacts.from_campaign(await load(engine, campaign)))
+    await change(engine, campaign, open_link=False)
+    text = draft_consent_text(StudyFacts.from_campaign(await load(engine, campaign)))
+    assert "and your id on Prolific." in text
+    assert "link" not in text
+
+
 async def copy(engine, campaign):
     async with engine.begin() as connection:
         return await create_copy_of_campaign(connection, campaign.slug, now=NOW)

@@ -217,8 +217,8 @@ def test_an_expectation_says_one_thing(subtests):
     [
         ("slider", 0, "", "15 points leave room for people who use the scale a little differently."),
         ("magnitude", 0, "", "Half to twice the expected ratio leaves room for people who use numbers a little"),
-        ("ordinal", 9, "1", "1 step leaves room for people who choose a neighbouring label."),
-        ("ordinal", 5, "1", "1 step leaves room for people who choose a neighbouring label."),
+        ("ordinal", 9, "1", "1 step leaves room for people who choose a neighbouring label, so one label is enough."),
+        ("ordinal", 5, "1", "1 step leaves room for people who choose a neighbouring label, so one label is enough."),
         ("ordinal", 3, "", "With so few labels, only the expected one is right."),
         ("categories", 5, "", ""),
         ("pairwise", 0, "", ""),

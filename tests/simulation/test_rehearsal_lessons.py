@@ -1,6 +1,7 @@
 """A finished rehearsal says what it taught: worked by hand for the figures, and on the page for their sentences."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,6 +99,13 @@ async def test_each_lesson_is_one_sentence(engine):
         "The truly best item has the highest score.",
         "Rules held 2 of 11 careful annotators by mistake.",
     ]
+
+
+async def test_a_study_that_pays_each_person_one_reward_costs_the_rewards_of_all_people(engine):
+    pay: dict[str, Any] = {"pay_per_hit": 0.125, "hits_per_annotator": 12, "people_from": "prolific"}
+    campaign = await create_running_campaign(engine, **pay)
+    lessons = [lesson.sentence for lesson in sentences_on_lessons_of_rehearsal(campaign, GOOD, [16.5, 31.5])]
+    assert lessons[1] == "With people, the study would cost $16.50 to $31.50, at $1.50 each."
 
 
 async def test_categories_are_compared_with_no_true_value(engine):

@@ -36,11 +36,12 @@ from app.campaigns.open_link import (
     platform_recruiting_beside_open_link_or_none,
 )
 from app.campaigns.pay import HourlyPay
+from app.campaigns.person_pay import settings_with_tasks_per_person
 from app.campaigns.recordings_check import load_recording_notes
 from app.campaigns.rule_fitting import store_check_remedy_and_return_notice
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.campaigns.setup_rail import build_setup_rail
-from app.campaigns.totals import CampaignTotals
+from app.campaigns.totals import CampaignTotals, MissedItems
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
@@ -203,6 +204,7 @@ def render_confirmation_page(
     context |= {
         "rail": build_setup_rail(campaign),
         "totals": CampaignTotals.from_campaign(campaign),
+        "missed_items": MissedItems.missed_items_or_none(campaign),
         "step": "review",
         "few_comparisons": unit.warning(per_item) if unit else "",
         "one_comparison": unit.judgments_per_system_for_comparisons(1) if unit else None,
@@ -223,6 +225,17 @@ async def submit_judgments_per_item(values: FormFields, connection: Transaction,
     )
     subpage = "/plan" if values.get("from") == "plan" else "/launch/confirm"
     return redirect_to(campaign_page_url(slug, subpage, notice="saved"))
+
+
+@router.post(CAMPAIGN_PATH + "/tasks-for-all-items")
+async def submit_tasks_for_all_items(connection: Transaction, slug: str) -> Response:
+    """Let each person do as many tasks as show all items, and show the page that launches the campaign again."""
+    missed = MissedItems.missed_items_or_none(await load_campaign_for_page_or_refuse(connection, slug))
+    if missed:
+        await settings_edits.store_changed_settings_or_refuse(
+            connection, slug, lambda before: settings_with_tasks_per_person(before, missed.tasks)
+        )
+    return redirect_to(campaign_page_url(slug, "/launch/confirm", notice="saved"))
 
 
 @router.post(CAMPAIGN_PATH + "/check-remedy")

@@ -9,11 +9,11 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
 from app.accounts.guards import require_researcher_without_csrf, researcher_router
 from app.annotation.onboarding.settings import MAX_CONSENT_CHARACTERS
-from app.annotation.platforms.registry import platforms_with_pages
 from app.campaigns import form_input, lifecycle, preview_hit, step_input
 from app.campaigns.form_sections import STEP_BY_SETTING
 from app.campaigns.pages.setup import NEW_CAMPAIGN_STEP, initial_settings_of_new_campaign, step_name_or_refuse
 from app.campaigns.settings import CampaignSettings
+from app.campaigns.visit_preview import preview_platform_or_first
 from app.designs.answer import Form
 from app.designs.item_names import item_number_of_media_report_or_refuse
 from app.designs.number_parsing import parse_nonnegative_int_or_none
@@ -150,7 +150,7 @@ async def render_preview_hit(
         "campaign": served_campaign,
         "criterion_forms": served_campaign.shuffled_criteria_for_annotator(hit.id),
         "design": campaign.design,
-        "platform": next(platform for platform in platforms_with_pages() if platform.has_start_button),
+        "platform": preview_platform_or_first(campaign, ""),
         "next_hit": {"hit": hit},
         "rendered": hit.drawn,
         "shown": {"form": {}, "replaces": None, **(page_state or {})},

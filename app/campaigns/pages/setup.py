@@ -18,7 +18,7 @@ from app.campaigns import (
     step_input,
 )
 from app.campaigns.comparisons import ComparisonUnit, form_values_with_judgments_for_comparisons_or_refuse
-from app.campaigns.consent_writing import write_consent_again
+from app.campaigns.consent_writing import load_consent_context, write_consent_again
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field_or_none
 from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.open_link import close_open_link_and_keep_platform_links
@@ -32,7 +32,7 @@ from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question_or_refuse
 from app.campaigns.step_page import EnteredStep, StepPage, load_item_notes_context, load_notes_context
-from app.campaigns.totals import CampaignTotals
+from app.campaigns.totals import CampaignTotals, sentence_on_task_size
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
@@ -150,6 +150,7 @@ async def show_totals_of_entered_step(request: Request, connection: Transaction,
         return render_page(request, "admin/_setup_problems.html", {"messages": messages}, status=422)
     changed = CampaignOnPage.from_columns(campaign.column_values_of_campaign() | entered_settings.model_dump())
     context = {"campaign": changed, "totals": CampaignTotals.from_campaign(changed), "is_entered": True}
+    context["task_size"] = sentence_on_task_size(changed)
     return render_page(
         request, "admin/_setup_totals.html", context | await load_item_notes_context(connection, changed, name)
     )
@@ -186,7 +187,17 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
             await close_open_link_and_keep_platform_links(connection, slug)
         return redirect_to(f"{setup_rail.step_url(slug, name)}?done=link-closed")
     next_step = setup_rail.neighbouring_step_or_none(name, 1) if values.get("go") == "next" else None
-    return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done=saved")
+    is_unfit = next_step and name == STEP_BY_SETTING["consent"] and await does_consent_differ(request, database, slug)
+    notice = "saved-consent-differs" if is_unfit else "saved"
+    return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done={notice}")
+
+
+async def does_consent_differ(request: Request, database: Database, slug: str) -> bool:
+    """Return whether the stored consent text says something else than the stored settings."""
+    async with database.begin() as connection:
+        campaign = await load_campaign_for_page_or_refuse(connection, slug)
+        context = await load_consent_context(connection, campaign, request.app.state.settings.retention_days)
+    return bool(context["consent_differs"])
 
 
 @router.post(CAMPAIGN_PATH + "/law-edition/newest")

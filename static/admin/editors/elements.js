@@ -34,10 +34,10 @@ export function redrawWhenRestored(field, redraw) {
   addEventListener("pageshow", () => { if (field.value !== entered) redraw(); });
 }
 
-/** Show the editor instead of its text field and the hint on the text's format, or these two instead of the editor. */
+/** Show the editor instead of its text field and the hints on the text's format, or these instead of the editor. */
 export function showEditor(editor, text, isShown) {
   editor.hidden = !isShown;
-  for (const ofText of [text, document.getElementById(`${text.id}-hint`)]) ofText?.toggleAttribute("hidden", isShown);
+  for (const ofText of [text, ...["hint", "format"].map((part) => document.getElementById(`${text.id}-${part}`))]) ofText?.toggleAttribute("hidden", isShown);
 }
 
 /** Return a control below its label. */

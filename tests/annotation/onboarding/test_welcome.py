@@ -1,9 +1,11 @@
 """The welcome page of annotators from a platform: nothing is leased until they begin."""
 
+from typing import Any
+
 import pytest
 
 from tests.annotation.hits.campaigns import create_running_campaign, execute_sql, fetch_value, form_fields
-from tests.annotation.onboarding.visits import leases_of, open_campaign_link, send_form, step_of
+from tests.annotation.onboarding.visits import CONSENT, leases_of, open_campaign_link, send_form, step_of
 
 PREVIEW = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}
 ACCEPTED = {"assignmentId": "A1", "hitId": "H1", "workerId": "W1"}
@@ -68,3 +70,12 @@ async def test_a_campaign_that_is_paused_says_so_instead(client, engine, campaig
     _, address = await open_campaign_link(client, campaign)
     await execute_sql(engine, "UPDATE campaigns SET status = 'paused'")
     assert "The researcher has paused this study" in (await client.get(address)).text
+
+
+async def test_a_platform_that_pays_for_all_tasks_is_told_how_many_there_are(client, engine):
+    limits: dict[str, Any] = {"hits_per_annotator": 12, "welcome": True, "consent": CONSENT}
+    campaign = await create_running_campaign(engine, people_from="prolific", **limits)
+    visit = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "v1"}
+    reply = await client.get(f"/prolific/{campaign.link_key}", params=visit, follow_redirects=True)
+    assert "There are 12 such tasks." in reply.text
+    assert "You can answer up to 12 such tasks." in (await client.get(f"/link/{campaign.link_key}")).text
