@@ -32,7 +32,7 @@ SCALE_USE_COLUMNS = (
     Column("spread", "Standard deviation (points)"),
     Column("correlation", "Correlation with the others’ means"),
     Column("reliability", "Reliability, 0 to 1"),
-    Column("random", "Probability of answering at random"),
+    Column("random", "Probability of answering at random, or nearly so"),
     Column("weight", "Weight of a judgment"),
     Column("bias", "Bias (points above the crowd)"),
     Column("scale", "Width of scale (1: same as others)"),
@@ -164,7 +164,7 @@ def correlation_with_others_of_each_annotator(answers: Answers) -> Array:
 
 
 def annotator_model_columns_and_notes(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:
-    """Return reliability, chance of random answers, weight, bias in points and scale, (A,) each, with notes."""
+    """Return reliability, chance of (nearly) random answers, weight, bias in points and scale, with notes."""
     try:
         fit = annotator_aware.fit(
             answers.item,
@@ -176,7 +176,7 @@ def annotator_model_columns_and_notes(answers: Answers) -> tuple[tuple[Array, ..
     except Inestimable as reason:
         note = Note("no_reliability", f"No reliability, bias or scale: {reason}")
         return (np.full(answers.n_annotators, np.nan),) * 5, (note,)
-    columns = (fit.reliability, fit.random, fit.annotator_weight, 100.0 * fit.bias, fit.scale)
+    columns = (fit.reliability, fit.random_or_nearly, fit.annotator_weight, 100.0 * fit.bias, fit.scale)
     return columns, fit.notes
 
 

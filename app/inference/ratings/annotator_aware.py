@@ -42,6 +42,8 @@ class AnnotatorAwareScores:
         estimable: (N,) whether the item has a judgment.
         reliability: (J,) 0 to 1, the expected correlation of an annotator's answers with the items' values.
         random: (J,) the probability that they answer at random; low for a strict annotator who agrees with the others.
+        random_or_nearly: (J,) the probability that they answer at random or are hardly more reliable, below about .29:
+            the two cannot be told apart from a few dozen judgments. 0 where `random` is 0.
         annotator_weight: (J,) the weight of one of their judgments, 0 to 1, as far as `trust` applies it.
         bias: (J,) how much higher than the crowd they score the same items, in scores, as far as their answers are
             evidence of it. The crowd is the mean over all judgments.
@@ -60,6 +62,7 @@ class AnnotatorAwareScores:
     estimable: Mask
     reliability: Array
     random: Array
+    random_or_nearly: Array
     annotator_weight: Array
     bias: Array
     scale: Array
@@ -164,6 +167,9 @@ def _make_scores_from_fixed_point(
         estimable=is_judged,
         reliability=nan_unless_compared(displayed.expected_reliability),
         random=nan_unless_compared(displayed.classes[:, 0]),
+        random_or_nearly=nan_unless_compared(
+            np.where(displayed.classes[:, 0] > 0.0, displayed.classes[:, :2].sum(axis=1), 0.0)
+        ),
         annotator_weight=nan_unless_compared(own_weight),
         bias=nan_unless_compared((displayed.bias - crowd.mean_bias) * crowd.spread),
         scale=nan_unless_compared(np.exp(displayed.log_scale)),
