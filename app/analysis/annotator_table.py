@@ -123,10 +123,14 @@ def scale_use_table_part(answers: Answers) -> AnnotatorTablePart:
 def preference_consistency_table_part(answers: Answers) -> AnnotatorTablePart:
     """Return how consistent each annotator's preferences are and, where annotators give nothing but preferences, how
     well these agree with those of the others.
+
+    Where annotators score items, transitivity is an extra: no note says why there is none.
     """
     columns, notes = kappa_and_triad_columns_and_notes(answers)
     if answers.value_kind != "order":
-        return TRANSITIVITY_COLUMNS, columns, (*notes_on_reading_as_kind(answers, "order"), *notes)
+        is_estimable = any(np.isfinite(column).any() for column in columns)
+        notes = (*notes_on_reading_as_kind(answers, "order"), *notes) if is_estimable else ()
+        return TRANSITIVITY_COLUMNS, columns, notes
     agreement, agreement_notes = discrimination_columns_and_notes(answers)
     return (*DISCRIMINATION_COLUMNS, *TRANSITIVITY_COLUMNS), (*agreement, *columns), (*agreement_notes, *notes)
 

@@ -165,7 +165,7 @@ class RemedyPlanner:
                 yield CheckRemedy(
                     "strict",
                     f"Flag people who fail {failures} {kind} items{shown_too}",
-                    f"A careful person may then fail {careful_percent} % of them instead of "
+                    f"The rule then expects careful people to fail {careful_percent} % of {kind} items instead of "
                     f"{self.careful_percent(kind):g} %, so keep only those whose answer is beyond doubt."
                     f"{self.caught_text_or_empty(changed, kind)}",
                     {"quality_rules": changed.quality_rules, "checks_percent": percent},

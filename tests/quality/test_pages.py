@@ -53,7 +53,7 @@ async def test_the_overview_leads_there(campaign_with_findings, researcher):
 async def test_a_failed_gold_item_is_the_first_reason_that_the_overview_gives(app, campaign_with_findings, researcher):
     await execute_sql(app.state.database, GOLD_FINDING, now=NOW)
     page = words((await researcher.get(f"/admin{campaign_with_findings}")).text)
-    assert "1 needs your decision. A7: Failed 3 of 3 gold items. So it was when the rule flagged A7." in page
+    assert "1 needs your decision. A7: Failed 3 of 3 gold items. As of when the rule flagged A7." in page
 
 
 async def test_with_several_people_to_decide_about_the_overview_leads_to_the_table(
@@ -136,7 +136,10 @@ async def test_the_page_names_the_people_whom_the_findings_doubt_and_leads_to_th
     campaign = await create_running_campaign(app.state.database, items=40, judgments_per_item=15)
     await answered(app.state.database, campaign, people, np.random.default_rng(4))
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
-    assert "1 of 7 annotators seems not to agree with the others: A7. Without this annotator, alpha would be" in page
+    assert (
+        "1 of 7 annotators seems not to agree with the others: A7. Without this annotator, the others agree more"
+        in page
+    )
     assert f'<a href="/admin/campaigns/{campaign.slug}/annotators/A7">A7</a>' in page
     findings = (await researcher.get(f"/admin/campaigns/{campaign.slug}/analysis/findings")).text
     assert "1 of 7 annotators seems not to agree with the others: A7." in findings

@@ -215,6 +215,13 @@ FIT_SENTENCE = "This fit reads all judgments at once."
 OTHER_FIT_SENTENCE = "Scores that a campaign learned answer by answer can differ from it."
 
 
+def text_on_share_of_widths(crowd: Crowd) -> str:
+    """Return how far corrections for a wide or narrow use of the scale are applied."""
+    percent = f"{100 * crowd.trust * crowd.scale_trust:.0f}"
+    corrections = "the corrections for a wide or narrow use of the scale"
+    return f"none of {corrections}" if percent == "0" else f"{percent} % of {corrections}"
+
+
 def _annotator_aware_fit_notes(is_judged: Mask, evidence: Array, is_compared: Mask, crowd: Crowd) -> tuple[Note, ...]:
     notes = []
     if unjudged := int(np.count_nonzero(~is_judged)):
@@ -238,9 +245,9 @@ def _annotator_aware_fit_notes(is_judged: Mask, evidence: Array, is_compared: Ma
         notes.append(Note("plain_means", sentence))
     else:
         sentence = (
-            f"{FIT_SENTENCE} Weighting and correcting annotators improves their agreement, so it uses "
+            f"{FIT_SENTENCE} Weighting and correcting annotators improves their agreement, so it applies "
             f"{100 * crowd.trust:.0f} % of the learned weights and biases, and "
-            f"{100 * crowd.trust * crowd.scale_trust:.0f} % of the widths. {OTHER_FIT_SENTENCE}"
+            f"{text_on_share_of_widths(crowd)}. {OTHER_FIT_SENTENCE}"
         )
         notes.append(Note("weighted_and_corrected", sentence))
     return tuple(notes)
