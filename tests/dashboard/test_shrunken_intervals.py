@@ -27,7 +27,7 @@ async def test_the_table_and_its_figure_name_the_shrunken_interval(engine, resea
     address = await answered(engine, **settings)
     page = words((await researcher.get(f"{address}?columns=interval&columns=mean&columns=shrunken")).text)
     assert "report the thick ones (shrunken), not the thin ones (of the score alone)" in page
-    assert "Shrunken Mean Shrunken score" in page
+    assert "Shrunken interval Mean Shrunken score" in page
     assert "This campaign asks more about some items because of their scores" in page
     assert "thick: shrunken 95 % interval" in (await researcher.get(f"{address}/figures/scores.svg")).text
 

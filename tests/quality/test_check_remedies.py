@@ -27,6 +27,16 @@ def test_three_gold_items_need_two_more_or_a_rule_that_three_failures_satisfy():
     assert remedies["strict"].settings == {"quality_rules": ["gold.careful_percent: 5"], "checks_percent": 50}
 
 
+def test_adding_gold_items_says_how_many_people_who_guess_are_then_caught_and_how_often_tasks_must_show_one():
+    settings = {"checks_percent": 25, "hits_per_annotator": 12, "items_per_hit": 5}
+    (unfit,) = unfit_check_rules(unsaved(**settings), 60, {"gold": 3}, {"gold": 1 / 3})
+    assert unfit.adding_consequence == (
+        "The rule then stays as it is. Someone who guesses is caught in about 1 of 8 cases if 45 % of tasks show one."
+    )  # (2 / 3) ** 5
+    (unknown,) = unfit_check_rules(unsaved(**settings), 60, {"gold": 3})
+    assert unknown.adding_consequence == "The rule then stays as it is."
+
+
 @pytest.mark.parametrize(
     ("gold", "settings"),
     [
