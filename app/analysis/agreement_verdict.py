@@ -7,6 +7,7 @@ from app.inference.agreement.agreement_measure import Agreement
 from app.inference.ground.inestimable import Inestimable
 from app.text.numbers import MISSING_VALUE_DASH, format_with_places
 
+NEARLY_SAME_RANKING, SIMILAR_RANKING = 0.9, 0.7
 FIRM_ALPHA, TENTATIVE_ALPHA = 0.8, 0.667  # Krippendorff, "Content Analysis", 2nd ed. 2004, chapter 11
 
 
@@ -23,7 +24,8 @@ def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | I
     if not isinstance(split_half, Agreement):
         return f"{beginning}, where 0 is chance and 1 is complete agreement. {sentence_on_convention(alpha)}"
     correlation = format_agreement(split_half)
-    ranking = f"A ranking from the same number of new judgments would correlate {correlation} with this one."
+    similarity = describe_repeated_ranking(split_half.value)
+    ranking = f"{similarity}: a ranking from as many new judgments would correlate {correlation} with this one."
     return f"{beginning}. {sentence_on_convention(alpha)} {ranking}"
 
 
@@ -42,6 +44,15 @@ def sentence_on_convention(alpha: Agreement) -> str:
         "By convention (Krippendorff 2004), single judgments do not agree enough for conclusions "
         f"({TENTATIVE_ALPHA:.3f} or more); use scores from several judgments."
     )
+
+
+def describe_repeated_ranking(correlation: float) -> str:
+    """Return how similar a ranking from new judgments would be, as the beginning of a sentence."""
+    if correlation >= NEARLY_SAME_RANKING:
+        return "The order of the items would come out nearly the same again"
+    if correlation >= SIMILAR_RANKING:
+        return "The order of the items would come out similar again"
+    return "The order of the items would come out differently again"
 
 
 def describe_alpha_against_chance(alpha: Agreement) -> str:

@@ -32,7 +32,7 @@ SCALE_USE_COLUMNS = (
     Column("spread", "Standard deviation (points)"),
     Column("correlation", "Correlation with the others’ means"),
     Column("reliability", "Reliability, 0 to 1"),
-    Column("random", "Probability of answering at random"),
+    Column("random", "Probability of answering at random, or nearly so"),
     Column("weight", "Weight of a judgment"),
     Column("bias", "Bias (points above the crowd)"),
     Column("scale", "Width of scale (1: same as others)"),
@@ -123,10 +123,14 @@ def scale_use_table_part(answers: Answers) -> AnnotatorTablePart:
 def preference_consistency_table_part(answers: Answers) -> AnnotatorTablePart:
     """Return how consistent each annotator's preferences are and, where annotators give nothing but preferences, how
     well these agree with those of the others.
+
+    Where annotators score items, transitivity is an extra: no note says why there is none.
     """
     columns, notes = kappa_and_triad_columns_and_notes(answers)
     if answers.value_kind != "order":
-        return TRANSITIVITY_COLUMNS, columns, (*notes_on_reading_as_kind(answers, "order"), *notes)
+        is_estimable = any(np.isfinite(column).any() for column in columns)
+        notes = (*notes_on_reading_as_kind(answers, "order"), *notes) if is_estimable else ()
+        return TRANSITIVITY_COLUMNS, columns, notes
     agreement, agreement_notes = discrimination_columns_and_notes(answers)
     return (*DISCRIMINATION_COLUMNS, *TRANSITIVITY_COLUMNS), (*agreement, *columns), (*agreement_notes, *notes)
 
@@ -164,7 +168,7 @@ def correlation_with_others_of_each_annotator(answers: Answers) -> Array:
 
 
 def annotator_model_columns_and_notes(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:
-    """Return reliability, chance of random answers, weight, bias in points and scale, (A,) each, with notes."""
+    """Return reliability, chance of (nearly) random answers, weight, bias in points and scale, with notes."""
     try:
         fit = annotator_aware.fit(
             answers.item,
@@ -176,7 +180,7 @@ def annotator_model_columns_and_notes(answers: Answers) -> tuple[tuple[Array, ..
     except Inestimable as reason:
         note = Note("no_reliability", f"No reliability, bias or scale: {reason}")
         return (np.full(answers.n_annotators, np.nan),) * 5, (note,)
-    columns = (fit.reliability, fit.random, fit.annotator_weight, 100.0 * fit.bias, fit.scale)
+    columns = (fit.reliability, fit.random_or_nearly, fit.annotator_weight, 100.0 * fit.bias, fit.scale)
     return columns, fit.notes
 
 

@@ -115,7 +115,8 @@ def notes_on_reading_as_kind(answers: Answers, kind: JudgmentKind, class_count: 
     if answers.value_kind == "ordered_classes":
         first, *_, last = answers.classes
         sentence = (
-            f"Labels were read as scores by their position, from “{first}” at 0 points to “{last}” at {MAX_POINTS:g}."
+            f"Where answers are read as scores, labels count by their position, from “{first}” at 0 points to “{last}” "
+            f"at {MAX_POINTS:g}."
         )
         return notes_on_reading_as_coarser_kind(sentence)
     return notes_on_reading_ratios_as_scores() if answers.value_kind == "ratio" else ()
@@ -142,7 +143,7 @@ def notes_on_reading_as_order(answers: Answers) -> tuple[Note, ...]:
 def notes_on_reading_as_classes(answers: Answers, class_count: int) -> tuple[Note, ...]:
     """Return notes on how other answers are read as labels."""
     if has_class_labels(answers):
-        return notes_on_reading_as_coarser_kind("The order of the labels was ignored.")
+        return notes_on_reading_as_coarser_kind("Where answers are read as labels, the order of the labels is ignored.")
     cut_points = ", ".join(score_cut_texts(class_count))
     sentence = (
         f"Labels are scores cut into {class_count} classes at {cut_points}; "

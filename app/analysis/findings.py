@@ -16,6 +16,7 @@ from app.analysis.scores import MEAN_METHOD
 from app.analysis.view import decimals_for_values, format_interval
 from app.errors import pluralize
 from app.inference.agreement import krippendorff
+from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import spearman
 from app.inference.ground.validation import sum_values_of_each_number
@@ -29,6 +30,7 @@ MIN_RELIABILITY = 0.3  # an annotator below it does not agree with the others
 MIN_REMAINING_ANNOTATORS = 3
 MIN_NOTED_ALPHA_CHANGE = 0.01
 MIN_ITEMS_TO_COMPARE_METHODS = 3
+NEARLY_SAME_ORDER, SIMILAR_ORDER = 0.95, 0.8  # rank correlations
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,24 @@ def finding_about_scores(method: ScoreMethod, scores: Scores, answers: Answers) 
             typical = format_with_places(float(np.median(half_widths)), decimals)
             sentences.append(f"A typical score is known to ± {typical}{unit} (95 % interval).")
     if len(scored) > 1:
-        order = scored[np.argsort(values[scored], kind="stable")]
         highest, lowest = (
-            f"{quote_shortened_item_text(answers, item)} ({format_score_with_interval(scores, item, decimals)})"
-            for item in (int(order[-1]), int(order[0]))
+            text_on_items_with_score(answers, scores, scored, end, decimals)
+            for end in (values[scored].max(), values[scored].min())
         )
-        sentences.append(f"The highest is {highest}; the lowest is {lowest}.")
+        sentences.append(f"The highest score is {highest}; the lowest is {lowest}.")
     return Finding("scores", "Scores", " ".join(sentences), "scores")
+
+
+def text_on_items_with_score(answers: Answers, scores: Scores, scored: Integers, score: float, decimals: int) -> str:
+    """Return a score with the item that has it, and how many others share it as displayed."""
+    shown = [format_with_places(float(value), decimals) for value in scores.values[scored]]
+    sharing = [
+        int(item) for item, text in zip(scored, shown, strict=True) if text == format_with_places(score, decimals)
+    ]
+    if len(sharing) > 1:
+        return f"{format_with_places(score, decimals)}, which {pluralize(len(sharing), 'item')} share"
+    item = sharing[0]
+    return f"that of {quote_shortened_item_text(answers, item)} ({format_score_with_interval(scores, item, decimals)})"
 
 
 def format_score_with_interval(scores: Scores, item: int, decimals: int) -> str:
@@ -173,7 +186,11 @@ def sentence_on_alpha_change_or_empty(answers: Answers, is_left_out: Mask, count
     if abs(after - before) < MIN_NOTED_ALPHA_CHANGE:
         return ""
     who = "this annotator" if count == 1 else "them"
-    return f"Without {who}, alpha would be {format_with_places(after, 2)} instead of {format_with_places(before, 2)}."
+    more = "more" if after > before else "less"
+    return (
+        f"Without {who}, the others agree {more}: Krippendorff’s alpha, where 0 is chance and 1 is complete "
+        f"agreement, is {format_with_places(after, 2)} instead of {format_with_places(before, 2)}."
+    )
 
 
 def krippendorff_alpha_of_judgments(answers: Answers, mask: Mask) -> float:
@@ -234,6 +251,15 @@ def finding_about_effect_of_method_or_none(names: tuple[str, str], scores: tuple
     correlation = spearman(one[both], other[both])
     sentence = (
         f"The orders of the items by {names[0]} and by {names[1]} correlate {format_with_places(correlation, 2)} "
-        "(Spearman)."
+        f"(Spearman): {consequence_of_method_choice(correlation)}."
     )
     return Finding("methods", "Methods", sentence, "scores")
+
+
+def consequence_of_method_choice(correlation: float) -> str:
+    """Return what the correlation of the orders by two methods means for a report, as the end of a sentence."""
+    if correlation >= NEARLY_SAME_ORDER:
+        return "it hardly matters which of the two you report"
+    if correlation >= SIMILAR_ORDER:
+        return "the orders are similar, so say which method you report"
+    return "the order depends on the method, so report both, or say why you chose one"

@@ -137,6 +137,13 @@ def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
     return ResultTable(columns, rows, (*label_fit_notes(answers, options.classes, result), *interval_notes))
 
 
+EXACT_ACCURACY_NOTE = Note(
+    "accuracy_is_exact",
+    "Accuracy is the probability of giving exactly the item’s label. A neighbouring label counts as wrong, so careful "
+    "annotators can have a low accuracy on a scale of several labels.",
+)
+
+
 def build_fitted_annotator_accuracy_table(answers: Answers, options: Options) -> ResultTable:
     """Return one row per annotator."""
     result = fit_dawid_skene(answers, options.classes)
@@ -159,7 +166,8 @@ def build_fitted_annotator_accuracy_table(answers: Answers, options: Options) ->
         *result.class_accuracy.T,
         *result.evidence.T,
     )
-    return ResultTable(columns, rows, label_fit_notes(answers, options.classes, result))
+    notes = () if answers.value_kind == "classes" else (EXACT_ACCURACY_NOTE,)
+    return ResultTable(columns, rows, (*notes, *label_fit_notes(answers, options.classes, result)))
 
 
 def build_label_item_table(answers: Answers, options: Options) -> ResultTable:

@@ -206,7 +206,7 @@ class CampaignSettings(
 
     judgments_per_item: int = Field(
         default=10, ge=1, le=10_000, title="Judgments per item", json_schema_extra=CAN_GROW,
-        description="The campaign ends when every item has this many. EASL paper: up to 10.",
+        description="The campaign ends when every item has this many. The EASL paper used up to 10.",
     )  # fmt: skip
     hits_per_annotator: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, title="Tasks per annotator", json_schema_extra=EDITABLE,

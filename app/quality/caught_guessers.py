@@ -14,10 +14,10 @@ from app.quality.check_expectations import criterion_designs, iterate_reasons_ex
 from app.quality.guess_chances import chance_that_guess_meets_check
 from app.quality.sequential_limits import is_event_share_above_limit
 from app.quality.settings import active_rule_choices_by_name
+from app.quality.share_of_cases import text_on_share_of_cases
 from app.quality.workload import CHECK_KINDS, AnnotatorWorkload, distribution_of_checks_met
 
 MAX_CHECKS_FOLLOWED = 60  # more checks of one person hardly change who is flagged
-HARDLY_EVER, NEARLY_ALWAYS = 0.005, 0.95
 
 LIST_EXPECTED_ANSWERS_BY_KIND = text("SELECT kind, expected FROM check_items WHERE campaign_id = :campaign")
 
@@ -42,7 +42,7 @@ def sentences_on_caught_guessers_or_empty(
         return ""
     active_rules = active_rule_choices_by_name(campaign)
     return " ".join(
-        f"Someone who guesses meets {100 * guess_chances[kind]:.0f} % of {kind} items by chance, and is caught "
+        f"Someone who guesses passes {100 * guess_chances[kind]:.0f} % of {kind} items by chance, and is caught "
         f"{text_on_share_of_cases(share_of_guessers_flagged(campaign, workload, kind, guess_chances[kind]))}."
         for kind in CHECK_KINDS
         if kind in active_rules and kind in guess_chances and workload.max_checks.get(kind)
@@ -83,14 +83,3 @@ def probabilities_of_being_flagged(
         unflagged = following
         flagged.append(flagged[-1] + newly_flagged)
     return np.array(flagged)
-
-
-def text_on_share_of_cases(share: float) -> str:
-    """Return a share as a number of cases that people can imagine, as the end of a sentence."""
-    if share < HARDLY_EVER:
-        return "hardly ever"
-    if share > NEARLY_ALWAYS:
-        return "nearly always"
-    if share > 1 / 3:
-        return f"in about {round(10 * share)} of 10 cases"
-    return f"in about 1 of {round(1 / share)} cases"

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from app.designs.campaign import Campaign
 from app.errors import pluralize
-from app.quality.caught_guessers import share_of_guessers_flagged, text_on_share_of_cases
+from app.quality.caught_guessers import share_of_guessers_flagged
 from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show_checks_or_empty
 from app.quality.rule_reach import (
     MAX_CHECKS_PERCENT,
@@ -15,6 +15,7 @@ from app.quality.rule_reach import (
     rule_reach_in_campaign,
 )
 from app.quality.settings import active_rule_choices_by_name, rule_threshold_and_value_of_line
+from app.quality.share_of_cases import text_on_share_of_cases
 from app.quality.workload import (
     CHECK_KINDS,
     expected_check_count_or_none,
@@ -53,6 +54,7 @@ class UnfitCheckRule:
         kind: The kind of checks, which is the name of the rule.
         problem: Why the rule flags no one, as a sentence.
         missing_count: Number of checks to add at least; 0 if there are enough.
+        adding_consequence: What changes with these checks, as sentences.
         remedies: Changes of settings that let the rule flag someone, or at least show its checks.
         pooled_sentence: That failures still count among other signs; empty if they do not.
 
@@ -61,6 +63,7 @@ class UnfitCheckRule:
     kind: str
     problem: str
     missing_count: int
+    adding_consequence: str
     remedies: list[CheckRemedy]
     pooled_sentence: str
 
@@ -102,7 +105,19 @@ class RemedyPlanner:
         """Return what is wrong with the rule about a kind of checks, and what helps."""
         per_hit = number_of_checks_per_hit(self.campaign)
         missing = max(0, self.failures_needed(self.campaign, kind) * per_hit - self.check_counts[kind])
-        return UnfitCheckRule(kind, self.problem(kind), missing, [*self.remedies(kind)], self.pooled_sentence(kind))
+        adding = self.consequence_of_adding_checks(kind, missing)
+        remedies = [*self.remedies(kind)]
+        return UnfitCheckRule(kind, self.problem(kind), missing, adding, remedies, self.pooled_sentence(kind))
+
+    def consequence_of_adding_checks(self, kind: str, missing: int) -> str:
+        """Return what more checks of a kind change, if they are as hard to guess and enough tasks show them."""
+        planner = replace(self, check_counts={**self.check_counts, kind: self.check_counts[kind] + missing})
+        shown = replace(self.campaign, checks_percent=planner.suggest_checks_percent(self.campaign, kind))
+        caught = planner.caught_text_or_empty(shown, kind)
+        more_often = shown.checks_percent != self.campaign.checks_percent
+        if caught and more_often:
+            caught = f"{caught.removesuffix('.')} if {shown.checks_percent:g} % of tasks show one."
+        return f"The rule then stays as it is.{caught}"
 
     def can_flag(self, campaign: Campaign, kind: str) -> bool:
         """Return whether the rule can flag someone with these settings."""
@@ -150,7 +165,7 @@ class RemedyPlanner:
                 yield CheckRemedy(
                     "strict",
                     f"Flag people who fail {failures} {kind} items{shown_too}",
-                    f"A careful person may then fail {careful_percent} % of them instead of "
+                    f"The rule then expects careful people to fail {careful_percent} % of {kind} items instead of "
                     f"{self.careful_percent(kind):g} %, so keep only those whose answer is beyond doubt."
                     f"{self.caught_text_or_empty(changed, kind)}",
                     {"quality_rules": changed.quality_rules, "checks_percent": percent},
@@ -200,18 +215,18 @@ class RemedyPlanner:
         return float("inf") if expected is None else expected
 
     def text_on_checks_met_by_one_person(self, campaign: Campaign, kind: str) -> str:
-        """Return how many of the checks one person meets, such as "one person meets about 2.4 of 3 gold items"."""
+        """Return how many of the checks one person meets, such as "one person sees about 2.4 of 3 gold items"."""
         workload = largest_workload_of_one_annotator(campaign, self.item_count, self.check_counts)
         noun = f"{kind} item" if number_of_checks_per_hit(campaign) == 1 else f"{kind} set"
         total = self.check_counts[kind] // number_of_checks_per_hit(campaign)
         if not total:
             return f"there is no complete {noun}"
         if workload.max_hits is None:
-            return "one person can meet " + (f"the only {noun}" if total == 1 else f"all {pluralize(total, noun)}")
+            return "one person can see " + (f"the only {noun}" if total == 1 else f"all {pluralize(total, noun)}")
         if workload.meets_all_checks:
-            return f"everyone meets {f'the only {noun}' if total == 1 else f'all {pluralize(total, noun)}'}"
+            return f"everyone sees {f'the only {noun}' if total == 1 else f'all {pluralize(total, noun)}'}"
         met = number_of_checks_one_person_meets_text(workload, kind)
-        return f"one person meets {met} of {pluralize(total, noun)}"
+        return f"one person sees {met} of {pluralize(total, noun)}"
 
     def failures_needed_text_or_empty(self, campaign: Campaign, kind: str) -> str:
         """Return that this is not enough for the rule, as the end of a sentence; empty if it is."""

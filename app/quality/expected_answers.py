@@ -96,7 +96,7 @@ class Feedback(NamedTuple):
         unjudged: Whether the annotator could not judge the item.
         lowest: Lowest accepted score.
         highest: Highest accepted score.
-        labels: Expected classes, without those that are only near enough.
+        labels: Accepted classes: the expected ones, and those that are near enough.
         order: Positions of the items, the best first; items with equal places are grouped.
 
     """
@@ -146,8 +146,7 @@ def feedback_on_item(design: Design, position: int, expected: ExpectedAnswer, va
             abs(value - number) <= largest_accepted_class_distance(expected)
             for number in expected_class_numbers(design, expected)
         )
-        named = [design.classes[number] for number in expected_class_numbers(design, expected)]
-        return Feedback("class", position, met, unjudged, labels=named)
+        return Feedback("class", position, met, unjudged, labels=labels_of_accepted_classes(design, expected))
     low, high = lowest_and_highest_accepted_value(design, expected)
     return Feedback("score", position, low <= value <= high, unjudged, low, high)
 

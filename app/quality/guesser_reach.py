@@ -2,7 +2,11 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from statistics import median
+
+import numpy as np
+from scipy.special import ndtr
 
 from app.designs.campaign import Campaign
 from app.quality.rule_assessments import AssessmentsOfAnnotators
@@ -14,6 +18,8 @@ from app.text.numbers import format_with_places
 
 ASSUMED_USUAL_AGREEMENT = 0.8  # before the campaign has its own
 MAX_JUDGMENTS_TRIED = 10_000
+MIN_SHARE_OF_GUESSERS = 0.05
+GUESSERS_ERRORS = np.linspace(-3.0, 3.0, 121)  # agreement by chance of people who guess, in standard errors
 HALF_OF_GUESSERS, NINE_OF_TEN_GUESSERS = 0.0, 1.28  # their correlations, in standard errors above 0
 
 
@@ -47,7 +53,28 @@ def sentence_on_judgments_until_guessers_are_flagged_or_empty(
     sentence += f", 9 of 10 {f'by {most:,}' if most else late}." if half else "."
     if workload.max_hits is None:
         return sentence
-    return f"{sentence} One person gives at most {workload.max_hits * workload.judgments_per_hit:,} here."
+    given_judgments = workload.max_hits * workload.judgments_per_hit
+    share = share_of_guessers_flagged_by(campaign, limit, given_judgments)
+    hardly_any = (
+        "hardly any such people"
+        if share < MIN_SHARE_OF_GUESSERS
+        else f"about {max(1, round(10 * share))} of 10 such people"
+    )
+    caught = "nearly all such people" if share > 1.0 - MIN_SHARE_OF_GUESSERS else hardly_any
+    return f"{sentence} One person gives at most {given_judgments:,} here, so the rule flags {caught}."
+
+
+def share_of_guessers_flagged_by(campaign: Campaign, limit: float, judgments: int) -> float:
+    """Return the share of people who guess whose interval is below the limit after so many judgments, 0 to 1.
+
+    Their agreement by chance is about normal on Fisher's scale, with a standard error of 1.
+    """
+    if judgments < MIN_COMPARED_JUDGMENTS:
+        return 0.0
+    flagged = [
+        errors for errors in GUESSERS_ERRORS if is_guesser_flagged_after(judgments, campaign, limit, float(errors))
+    ]
+    return float(ndtr(max(flagged))) if flagged else 0.0
 
 
 def judgments_until_guesser_is_flagged_or_none(
@@ -62,15 +89,20 @@ def judgments_until_guesser_is_flagged_or_none(
         errors_above_zero: Agreement of the guesser by chance, in standard errors on Fisher's scale.
 
     """
+    return smallest_number_for_which_or_none(
+        partial(is_guesser_flagged_after, campaign=campaign, limit=limit, errors_above_zero=errors_above_zero),
+        MIN_COMPARED_JUDGMENTS,
+        MAX_JUDGMENTS_TRIED,
+    )
+
+
+def is_guesser_flagged_after(judgments: int, campaign: Campaign, limit: float, errors_above_zero: float) -> bool:
+    """Return whether the interval of a guesser's agreement is below the limit; the arguments are as above."""
     size, rate = campaign.items_per_hit, 2 * campaign.false_alarms / 1000
     degrees_per_judgment = (size - 1) / size if campaign.design.value_kind == "order" else 1.0
-
-    def is_flagged(judgments: int) -> bool:
-        degrees = max(4, int(judgments * degrees_per_judgment))
-        agreement = math.tanh(errors_above_zero / math.sqrt(degrees - 3))
-        return ends_of_sequential_correlation_interval(agreement, degrees, rate)[1] < limit
-
-    return smallest_number_for_which_or_none(is_flagged, MIN_COMPARED_JUDGMENTS, MAX_JUDGMENTS_TRIED)
+    degrees = max(4, int(judgments * degrees_per_judgment))
+    agreement = math.tanh(errors_above_zero / math.sqrt(degrees - 3))
+    return ends_of_sequential_correlation_interval(agreement, degrees, rate)[1] < limit
 
 
 def smallest_number_for_which_or_none(is_enough: Callable[[int], bool], low: int, high: int) -> int | None:

@@ -6,19 +6,21 @@ A rule's state of an annotator follows from its stored findings and from its ass
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
 from app.errors import pluralize
+from app.quality.checks import number_of_checks_per_hit
 from app.quality.decisions import BlockedState
 from app.quality.rule import RuleAssessment, RuleRequirement
 from app.quality.rule_assessments import AssessmentsOfAnnotators
-from app.quality.rule_reach import RuleReach, load_rule_reach_by_name
+from app.quality.rule_reach import RuleReach, load_reach_summary
 from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
 from app.quality.settings import active_rule_choices_by_name
+from app.quality.workload import AnnotatorWorkload
 
 RuleState = Literal["flagged", "fine", "unknown", "off"]
 
@@ -53,6 +55,12 @@ COUNT_WORK_BY_ANNOTATOR = text("""
     FROM unnest(CAST(:those AS bigint[])) AS a (id)
     LEFT JOIN responses r ON r.campaign_id = :campaign AND r.annotator_id = a.id AND r.replaces IS NULL
     GROUP BY a.id
+""")
+
+ARE_CHECKS_OR_FINDINGS_STORED = text("""
+    SELECT EXISTS (SELECT FROM findings WHERE campaign_id = :campaign AND rule = :kind) OR EXISTS (
+        SELECT FROM check_answers a JOIN check_items i ON i.campaign_id = a.campaign_id AND i.number = a.check_number
+        WHERE a.campaign_id = :campaign AND i.kind = :kind)
 """)
 
 COUNT_CHECKS_MET_BY_ANNOTATOR = text("""
@@ -93,6 +101,29 @@ class AnnotatorWork:
         }[unit]
 
 
+@dataclass(frozen=True)
+class WorkLimit:
+    """The most checks that one annotator gets, by the unit of `RuleRequirement`, and whether no one gets more work."""
+
+    max_checks: Mapping[str, int]
+    max_hits: int | None
+    is_campaign_over: bool
+
+    @classmethod
+    def of_campaign(cls, campaign: Campaign, workload: AnnotatorWorkload) -> Self:
+        """Return the limit of a campaign."""
+        per_hit = number_of_checks_per_hit(campaign)
+        max_checks = {f"failed {kind} item": per_hit * count for kind, count in workload.max_checks.items()}
+        return cls(max_checks, workload.max_hits, campaign.status == "finished")
+
+    def is_reached(self, work: AnnotatorWork, unit: str) -> bool:
+        """Return whether an annotator with this work gets no further checks of the unit; False for other units."""
+        if unit not in self.max_checks:
+            return False
+        is_visit_over = self.max_hits is not None and work.hits >= self.max_hits
+        return self.is_campaign_over or is_visit_over or work.amount_of_work_in_unit(unit) >= self.max_checks[unit]
+
+
 class InboxCell(NamedTuple):
     """State of a rule about an annotator, with the evidence for it as a sentence, and its main number with an interval
     if the rule has one.
@@ -126,7 +157,8 @@ class QualityInbox:
 
     Attributes:
         rows: The annotators, those that need a decision first.
-        rule_titles: Titles of the active rules that apply to the campaign, by name.
+        rule_titles: Titles of the active rules that apply to the campaign, by name, without rules on checks that no
+            HIT shows.
         total: Number of annotators who answered or are blocked.
         left_early: Number of annotators who left before their first answer.
 
@@ -149,9 +181,17 @@ async def load_page_of_quality_inbox(
 ) -> QualityInbox:
     """Return a page of the annotators by rules. `assessments` are those by the active rules."""
     choices = active_rule_choices_by_name(campaign)
-    reaches = await load_rule_reach_by_name(connection, campaign, item_count=item_count)
-    applicable = {name: choice for name, choice in choices.items() if reaches[name].starts_at}
-    key: dict[str, Any] = {"campaign": campaign.id}
+    summary = await load_reach_summary(connection, campaign, item_count=item_count)
+    reaches, key = summary.by_rule, dict[str, Any]({"campaign": campaign.id})
+    applicable = {
+        name: choice
+        for name, choice in choices.items()
+        if reaches[name].starts_at
+        and (
+            not reaches[name].shows_no_checks
+            or (await connection.execute(ARE_CHECKS_OR_FINDINGS_STORED, key | {"kind": name})).scalar_one()
+        )
+    }
     counts = (await connection.execute(COUNT_INBOX_ROWS, key)).one()
     rows = (await connection.execute(LIST_INBOX_ROWS, key | {"limit": limit, "offset": offset})).all()
     findings, work = await load_findings_and_work_of_annotators(connection, key | {"those": [row.id for row in rows]})
@@ -171,6 +211,7 @@ async def load_page_of_quality_inbox(
                 reaches=reaches,
                 largest_work=largest,
                 assessments=assessments.get(row.id, {}),
+                work_limit=WorkLimit.of_campaign(campaign, summary.workload),
             )
             for row in rows
         ],
@@ -208,6 +249,7 @@ def build_inbox_row(
     reaches: Mapping[str, RuleReach],
     largest_work: Sequence[Row[Any]],
     assessments: Mapping[str, RuleAssessment],
+    work_limit: WorkLimit,
 ) -> InboxRow:
     """Return an annotator's row. `largest_work` holds the largest amounts in the campaign, the largest first."""
     cells = {
@@ -218,6 +260,7 @@ def build_inbox_row(
             never_reason=reaches[name].never_reason,
             work=work,
             other_annotators=count_others_with_enough_work(requirement, work, largest_work),
+            is_final=work_limit.is_reached(work, requirement.unit),
         )
         for name, requirement in requirements.items()
     }
@@ -242,6 +285,7 @@ def build_inbox_cell(
     never_reason: str = "",
     work: AnnotatorWork,
     other_annotators: int,
+    is_final: bool = False,
 ) -> InboxCell:
     """Return the state of a rule about an annotator.
 
@@ -252,15 +296,18 @@ def build_inbox_cell(
         never_reason: Why the rule finds no one in this campaign, empty if it may.
         work: The annotator's work.
         other_annotators: Number of others with enough work to be compared with, up to `MIN_OTHER_ANNOTATORS`.
+        is_final: Whether the annotator gets no further case that the rule reads.
 
     """
     if finding:
         return InboxCell("flagged", finding, assessment.figure)
-    missing = ""
-    if assessment.state == "unknown":
-        missing = never_reason or sentence_on_missing_work_or_empty(requirement, work, other_annotators)
-    evidence = " ".join(filter(None, (assessment.sentence, missing)))
-    return InboxCell(assessment.state, evidence, assessment.figure)
+    state = (assessment.final_state if is_final else None) or assessment.state
+    remark = ""
+    if is_final and assessment.state == "unknown":
+        remark = assessment.final_remark
+    if state == "unknown" and not remark:
+        remark = never_reason or sentence_on_missing_work_or_empty(requirement, work, other_annotators)
+    return InboxCell(state, " ".join(filter(None, (assessment.sentence, remark))), assessment.figure)
 
 
 def sentence_on_missing_work_or_empty(requirement: RuleRequirement, work: AnnotatorWork, other_annotators: int) -> str:

@@ -41,7 +41,7 @@ LIST_ANNOTATORS_TO_REVIEW = text("""
     FROM findings f JOIN named_annotators n ON n.campaign_id = f.campaign_id AND n.id = f.annotator_id
     JOIN annotators a ON a.campaign_id = f.campaign_id AND a.id = f.annotator_id
     WHERE f.campaign_id = :campaign AND coalesce(a.barred, '') NOT IN ('excluded', 'erased')
-    ORDER BY f.annotator_id, f.id DESC
+    ORDER BY f.annotator_id, f.rule NOT IN ('gold', 'attention'), f.id DESC
 """)
 
 LIST_CHECKS_WITH_REPORTS = text("""
@@ -99,7 +99,10 @@ async def load_newest_findings(
 
 
 async def load_annotators_to_review(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
-    """Return annotators with a finding, neither excluded nor erased, with `name` and the newest finding, `said`."""
+    """Return annotators with a finding, neither excluded nor erased, with `name` and a finding, `said`.
+
+    A finding about gold or attention items comes first, because it is the easiest to judge; then the newest one.
+    """
     return (await connection.execute(LIST_ANNOTATORS_TO_REVIEW, {"campaign": campaign_id})).all()
 
 

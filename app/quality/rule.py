@@ -38,6 +38,8 @@ class RuleAssessment(NamedTuple):
         sentence: The evidence, with the measured numbers.
         measures: Measured numbers by name, as they are stored with a finding.
         figure: The main number with its interval, shown next to the mark; empty if the rule has none.
+        final_state: State if the annotator gets no further case that the rule reads; None for `state`.
+        final_remark: Sentence that is added then; empty if there is none.
 
     """
 
@@ -45,6 +47,8 @@ class RuleAssessment(NamedTuple):
     sentence: str
     measures: Mapping[str, float] = {}
     figure: str = ""
+    final_state: AssessmentState | None = None
+    final_remark: str = ""
 
 
 @dataclass(frozen=True)

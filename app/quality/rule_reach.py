@@ -48,6 +48,7 @@ class RuleReach:
         needs_more_work: Whether the reason is that one person does too little, not that the rule is for other
             campaigns.
         title: The rule's title.
+        shows_no_checks: Whether the reason is that no HIT shows checks of the rule's kind.
 
     """
 
@@ -55,11 +56,17 @@ class RuleReach:
     never_reason: str = ""
     needs_more_work: bool = False
     title: str = ""
+    shows_no_checks: bool = False
 
     @property
     def suits_campaign(self) -> bool:
         """False if the rule is for other designs, laws or kinds of items."""
         return bool(self.starts_at)
+
+    @property
+    def has_cases(self) -> bool:
+        """False if the rule is for other campaigns, or for checks that no HIT shows."""
+        return self.suits_campaign and not self.shows_no_checks
 
 
 @dataclass(frozen=True)
@@ -170,7 +177,7 @@ def propose_checks_percent_or_none(
     met = sum(expected_check_count_or_none(expected, kind) or 0.0 for kind in CHECK_KINDS)
     of_all = f"about {round(met, 1):g} of {pluralize(available, 'check')}"
     met_text = f"all {pluralize(available, 'check')}" if expected.meets_all_checks and available > 1 else of_all
-    reason = f"{work_phrase}, a person then meets {met_text}"
+    reason = f"{work_phrase}, a person then sees {met_text}"
     if least_percent > MAX_CHECKS_PERCENT:
         return ChecksProposal(percent, f"{reason}; a share above {MAX_CHECKS_PERCENT} % is not possible.")
     if wanted < available:
@@ -189,9 +196,9 @@ def text_on_number_of_checks_one_person_meets(workload: AnnotatorWorkload, kind:
         return "; no task shows them until you set “Tasks with a check (%)”"
     expected = expected_check_count_or_none(workload, kind)
     if expected is None:
-        return "; an annotator meets each at most once"
+        return "; an annotator sees each at most once"
     hits = pluralize(workload.max_hits or 0, "task")
-    return f"; with {hits} per person an annotator meets {number_of_checks_one_person_meets_text(workload, kind)}"
+    return f"; with {hits} per person an annotator sees {number_of_checks_one_person_meets_text(workload, kind)}"
 
 
 async def load_notice_on_too_few_annotators_or_empty(connection: AsyncConnection, campaign_id: int) -> str:
@@ -230,7 +237,10 @@ def rule_reach_in_campaign(
         return RuleReach(starts_at, reason, needs_more_work=bool(reason))
     kind = requirement.unit.split()[1]
     if not workload.checks_percent or workload.max_checks.get(kind, 1) == 0:
-        return RuleReach(starts_at, f"No task shows {'an attention' if kind == 'attention' else 'a gold'} item.")
+        reason = f"No task shows {'an attention' if kind == 'attention' else 'a gold'} item."
+        return RuleReach(starts_at, reason, shows_no_checks=True)
+    if workload.max_checks.get(kind) == requirement.count:
+        starts_at = f"Only if one person fails all {pluralize(requirement.count, f'{kind} item')} that you have."
     reason = reason_one_person_meets_too_few_checks_or_empty(requirement, kind, workload)
     return RuleReach(starts_at, reason, needs_more_work=bool(reason))
 

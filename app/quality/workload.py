@@ -166,8 +166,8 @@ def sentence_on_checks_met_by_one_person_or_empty(workload: AnnotatorWorkload) -
         all_checks = " and ".join(
             pluralize(count, f"{kind} item") for kind, count in workload.max_checks.items() if count
         )
-        return f"With {hits} per person, everyone meets {'all ' * (sum(workload.max_checks.values()) > 1)}{all_checks}."
-    return f"With {hits} per person, one person meets {' and '.join(meets)} on average."
+        return f"Everyone who does {hits} sees {'all ' * (sum(workload.max_checks.values()) > 1)}{all_checks}."
+    return f"With {hits} per person, one person sees {' and '.join(meets)} on average."
 
 
 def number_of_checks_one_person_meets_text(workload: AnnotatorWorkload, kind: str) -> str:

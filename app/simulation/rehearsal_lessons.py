@@ -171,7 +171,10 @@ def sentence_on_correlation_with_truth_or_empty(figures: RehearsalFigures) -> st
     """Return how near scores are to the truth; empty if that cannot be computed."""
     if figures.correlation is None:
         return ""
-    return f"The rank correlation of scores and true values is {figures.correlation:.2f}."
+    return (
+        f"The order of the scores and that of the true values correlate {figures.correlation:.2f} "
+        "(1 is the same order, 0 is chance)."
+    )
 
 
 def sentence_on_best_items_found_or_empty(figures: RehearsalFigures) -> str:

@@ -19,7 +19,7 @@ def test_scores_are_told_with_their_usual_exactness_and_both_ends():
     scores = Scores(values, np.isfinite(values), values - errors, values + errors)
     assert findings.finding_about_scores(MEAN_METHOD, scores, FOUR_ITEMS).sentence == (
         "3 of 4 items have a score by Mean. A typical score is known to ± 6 points (95 % interval). "
-        "The highest is “text 2” (90, 82 to 98); the lowest is “text 0” (10, 6 to 14)."
+        "The highest score is that of “text 2” (90, 82 to 98); the lowest is that of “text 0” (10, 6 to 14)."
     )
 
 
@@ -49,6 +49,27 @@ def test_where_items_are_alike_none_is_disputed(spread):
     assert findings.finding_about_disputed_items_or_none(answers(hits)) is None
 
 
+def test_items_that_share_the_highest_score_are_counted_and_none_of_them_is_named():
+    values = np.array([90.0, 90.0, 10.0, 50.0])
+    scores = Scores(values, np.isfinite(values), values - 5, values + 5)
+    sentence = findings.finding_about_scores(MEAN_METHOD, scores, FOUR_ITEMS).sentence
+    assert sentence.endswith(
+        "The highest score is 90, which 2 items share; the lowest is that of “text 2” (10, 5 to 15)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("correlation", "consequence"),
+    [
+        (0.97, "it hardly matters which of the two you report"),
+        (0.85, "the orders are similar, so say which method you report"),
+        (0.5, "the order depends on the method, so report both, or say why you chose one"),
+    ],
+)
+def test_the_finding_about_methods_says_what_follows_for_a_report(correlation, consequence):
+    assert findings.consequence_of_method_choice(correlation) == consequence
+
+
 def careful_and_random(careful: int, at_random: int):
     """Return answers of annotators who all judge 40 items; the last ones answer at random."""
     rng = np.random.default_rng(1)
@@ -63,7 +84,8 @@ def test_an_annotator_who_does_not_follow_the_others_is_named_with_their_effect_
     found = findings.finding_about_annotator_reliability_or_none(build_annotator_table(made, Options()), made)
     assert found is not None
     assert found.sentence.startswith(
-        "1 of 7 annotators seems not to agree with the others: A7. Without this annotator, alpha"
+        "1 of 7 annotators seems not to agree with the others: A7. Without this annotator, the others agree "
+        "more: Krippendorff’s alpha"
     )
     without, present = (float(word.rstrip(".")) for word in found.sentence.split() if word[:2] in ("0.", "1."))
     assert without > 0.9 > present > 0.4
@@ -109,5 +131,8 @@ def test_two_methods_are_compared_by_their_order():
     scores = [Scores(values, np.isfinite(values)) for values in (one, same, constant)]
     found = findings.finding_about_effect_of_method_or_none(("Mean", "Elo"), (scores[0], scores[1]))
     assert found is not None
-    assert found.sentence == "The orders of the items by Mean and by Elo correlate 1.00 (Spearman)."
+    assert found.sentence == (
+        "The orders of the items by Mean and by Elo correlate 1.00 (Spearman): it hardly matters which of the two you "
+        "report."
+    )
     assert findings.finding_about_effect_of_method_or_none(("Mean", "Elo"), (scores[0], scores[2])) is None

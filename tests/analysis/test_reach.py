@@ -301,7 +301,9 @@ def test_the_export_of_labels_has_their_names_and_no_scores():
 def test_ordered_labels_are_points_by_their_place_and_say_so():
     made = simulated_answers(Smiley())
     found = fit_scores_with_reading_notes(SCORE_METHODS["mean"], made)
-    assert found.notes[0] == "Labels were read as scores by their position, from “sad” at 0 points to “happy” at 100."
+    assert found.notes[0] == (
+        "Where answers are read as scores, labels count by their position, from “sad” at 0 points to “happy” at 100."
+    )
     median = fit_scores_with_reading_notes(SCORE_METHODS["ordinal_median"], made)
     assert {*median.values[made.has_judgments].tolist()} <= {0.0, 25.0, 50.0, 75.0, 100.0}
     assert median.notes[0] == "Medians are labels, shown as points, “sad” at 0 points and “happy” at 100."

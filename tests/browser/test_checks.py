@@ -54,7 +54,7 @@ async def test_gold_items_are_pasted_without_javascript_in_a_form_of_their_own(
     await page.get_by_role("button", name="Add gold items").click()
     await expect(page.get_by_text("Imported 2 gold items.")).to_be_visible()
     await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/settings/quality")
-    await expect(page.get_by_text("2 gold items; an annotator meets each at most once.")).to_be_visible()
+    await expect(page.get_by_text("2 gold items; an annotator sees each at most once.")).to_be_visible()
 
 
 async def test_gold_items_are_filled_in_as_cards_with_the_labels_of_the_design(

@@ -183,8 +183,8 @@ async def test_texts_about_checks_and_rules_follow_the_numbers_of_a_form_that_is
     address = f"/admin/campaigns/{campaign.slug}/settings/quality/totals"
     entered = {"checks_percent": "50", "quality_preset": "watch", "false_alarms": "2"}
     part = (await researcher.get(address, params=entered)).text
-    assert "3 gold items; with 4 tasks per person an annotator meets 2." in part
-    assert "one person meets 2 of 3 gold items; the rule needs 5 failures." in part
+    assert "3 gold items; with 4 tasks per person an annotator sees 2." in part
+    assert "one person sees 2 of 3 gold items; the rule needs 5 failures." in part
     refused = await researcher.get(address, params=entered | {"checks_percent": "75"})
     assert refused.status_code == 422
     assert 'data-field="checks_percent"' in refused.text

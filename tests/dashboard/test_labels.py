@@ -77,7 +77,8 @@ async def test_an_items_panel_counts_its_labels_and_says_who_gave_them(researche
     assert counts(html, 'id="item-title"') == {
         "bank": ["0", "6", "%"], "shore": ["2", "56", "%"], "row": ["1", "31", "%"], "<none>": ["0", "6", "%"],
     }  # fmt: skip
-    assert "Dirichlet(0.25, 2.25, 1.25, 0.25), share of the likeliest label, density per %" in html
+    curve = "How likely each share of the likeliest label is: Dirichlet(0.25, 2.25, 1.25, 0.25), density per %"
+    assert curve in html
     panel = html.partition('id="item-title"')[2]
     assert re.findall(r'>A\d</a></td><td class="words">(\w+)</td>', panel) == ["row", "shore", "shore"]
     assert "Score</th>" not in panel

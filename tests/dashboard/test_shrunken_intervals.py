@@ -26,8 +26,8 @@ def words(html):
 async def test_the_table_and_its_figure_name_the_shrunken_interval(engine, researcher, settings):
     address = await answered(engine, **settings)
     page = words((await researcher.get(f"{address}?columns=interval&columns=mean&columns=shrunken")).text)
-    assert "shrunken (thick) and of the score (thin)" in page
-    assert "Shrunken Mean Shrunken score" in page
+    assert "report the thick ones (shrunken), not the thin ones (of the score alone)" in page
+    assert "Shrunken interval Mean Shrunken score" in page
     assert "This campaign asks more about some items because of their scores" in page
     assert "thick: shrunken 95 % interval" in (await researcher.get(f"{address}/figures/scores.svg")).text
 
@@ -49,6 +49,6 @@ async def test_the_panel_of_an_item_has_both_and_says_which_is_which(engine, res
 async def test_other_campaigns_show_the_calibrated_interval_of_the_plain_mean(engine, researcher, rule):
     address = await answered(engine, rule=rule)
     page = words((await researcher.get(f"{address}?columns=interval&columns=shrunken")).text)
-    assert "calibrated (thick) and of the score (thin)" in page
+    assert "report the thick ones (calibrated), not the thin ones (of the score alone)" in page
     assert "hrunken" not in page
     assert "thick: calibrated 95 % interval" in (await researcher.get(f"{address}/figures/scores.svg")).text

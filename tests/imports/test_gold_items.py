@@ -89,7 +89,7 @@ async def test_the_items_and_the_step_quality_count_how_many_an_annotator_meets(
     pages = [words((await researcher.get(address + path)).text) for path in ("/items", "/settings/quality")]
     for page in pages:
         assert re.search(
-            r"3 gold items; with \d tasks? per person an annotator meets about [\d.]+\. "
+            r"3 gold items; with \d tasks? per person an annotator sees about [\d.]+\. "
             r"The rule “Fails gold items” flags no one before 5 failed ones",
             page,
         )
@@ -138,13 +138,13 @@ async def test_the_page_says_what_an_expected_answer_is_and_what_becomes_of_gold
 @pytest.mark.parametrize(
     ("limit", "percent", "reason"),
     [
-        (None, 50, "In about 2 tasks, a person then meets about 1 of 3 checks; a share above 50 % is not possible."),
+        (None, 50, "In about 2 tasks, a person then sees about 1 of 3 checks; a share above 50 % is not possible."),
         (
             2,
             50,
-            "With 2 tasks per person, a person then meets about 1 of 3 checks; a share above 50 % is not possible.",
+            "With 2 tasks per person, a person then sees about 1 of 3 checks; a share above 50 % is not possible.",
         ),
-        (10, 30, "With 10 tasks per person, a person then meets all 3 checks."),
+        (10, 30, "With 10 tasks per person, a person then sees all 3 checks."),
     ],
 )
 async def test_a_share_of_tasks_is_proposed_for_the_first_gold_items_and_set_by_a_press(

@@ -273,7 +273,7 @@ def test_complete_agreement_is_1_and_no_certainty(subtests):
             found = measure(*long_form(np.tile(np.arange(1, 13)[:, None] % 5 + 1, 4)), rng=rng())
             assert found.value == pytest.approx(1.0)
             assert np.isnan([found.low, found.high]).all()
-            assert "every draw of the items has the same value" in found.notes[-1]
+            assert "the value is the same for every draw of the items" in found.notes[-1]
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])

@@ -198,6 +198,17 @@ def test_the_order_of_judgments_and_the_numbers_of_annotators_do_not_matter(rows
 # Recovery
 
 
+def test_one_of_twelve_who_clicks_at_random_is_called_random_or_nearly_so():
+    rng = np.random.default_rng(0)
+    truth, chosen = rng.normal(size=60), rng.integers(0, 5, 60)
+    careful = np.digitize(0.9 * truth + 0.45 * rng.normal(size=(11, 60)), [-1.2, -0.4, 0.4, 1.2])
+    labels = np.vstack([careful, chosen])
+    found = fit(np.tile(np.arange(60), 12), np.repeat(np.arange(12), 60), labels.ravel() / 4)
+    assert found.random[-1] < 0.9  # 60 answers do not tell a reliability of 0 from one of .2
+    assert found.random_or_nearly[-1] > 0.99
+    assert found.random_or_nearly[:-1].max() < 0.01
+
+
 def test_random_annotators_and_biases_are_found():
     data = simulated(1, share=0.3, each=10)
     found = fit(data.items, data.annotators, data.scores)

@@ -78,7 +78,16 @@ def test_where_every_draw_has_the_same_value_the_interval_is_not_a_point():
     found = correlate_with_intervals(np.arange(40), np.arange(40) ** 3, draws=50, rng=rng())
     assert np.isnan([found.spearman.low, found.spearman.high]).all()
     assert found.pearson.low < found.pearson.high
-    assert "Spearman: There is no interval: every draw of the items has the same value" in found.notes[0]
+    assert found.notes[0].startswith(
+        "Spearman, Kendall, nDCG: There is no interval: the value is the same for every draw of the items"
+    )
+
+
+def test_where_no_figure_has_an_interval_for_one_reason_it_is_said_once():
+    found = correlate_with_intervals(np.arange(40), np.arange(40), draws=50, rng=rng())
+    assert found.notes == (
+        "There is no interval: the value is the same for every draw of the items, so its error is unknown.",
+    )
 
 
 def test_an_interval_is_optional():

@@ -19,12 +19,22 @@ def remedies_of(gold=3, **settings):
 def test_three_gold_items_need_two_more_or_a_rule_that_three_failures_satisfy():
     unfit, remedies = remedies_of(checks_percent=50)
     assert unfit.problem == (
-        "“Fails gold items” flags no one: one person can meet all 3 gold items; the rule needs 5 failures."
+        "“Fails gold items” flags no one: one person can see all 3 gold items; the rule needs 5 failures."
     )
     assert unfit.missing_count == 2
     assert remedies.keys() == {"strict"}
     assert remedies["strict"].title == "Flag people who fail 3 gold items"
     assert remedies["strict"].settings == {"quality_rules": ["gold.careful_percent: 5"], "checks_percent": 50}
+
+
+def test_adding_gold_items_says_how_many_people_who_guess_are_then_caught_and_how_often_tasks_must_show_one():
+    settings = {"checks_percent": 25, "hits_per_annotator": 12, "items_per_hit": 5}
+    (unfit,) = unfit_check_rules(unsaved(**settings), 60, {"gold": 3}, {"gold": 1 / 3})
+    assert unfit.adding_consequence == (
+        "The rule then stays as it is. Someone who guesses is caught in about 1 of 8 cases if 45 % of tasks show one."
+    )  # (2 / 3) ** 5
+    (unknown,) = unfit_check_rules(unsaved(**settings), 60, {"gold": 3})
+    assert unknown.adding_consequence == "The rule then stays as it is."
 
 
 @pytest.mark.parametrize(
@@ -66,19 +76,19 @@ def test_in_a_visit_of_twelve_tasks_everyone_can_be_shown_all_three_and_the_page
     remedies = {remedy.name: remedy for remedy in unfit.remedies}
     assert remedies["show"].title == "Show everyone all 3 checks, at random places"
     assert remedies["show"].settings == {"checks_percent": 25}
-    assert remedies["show"].consequence == "Then everyone meets all 3 gold items; the rule needs 5 failures."
+    assert remedies["show"].consequence == "Then everyone sees all 3 gold items; the rule needs 5 failures."
     assert remedies["strict"].title == "Flag people who fail 3 gold items, shown to everyone"
     assert remedies["strict"].consequence.endswith("Someone who guesses is caught in about 1 of 5 cases.")  # .6 ** 3
 
 
 def test_a_single_gold_item_is_named_as_one():
     consequence = remedies_of(1)[1]["show"].consequence
-    assert consequence == "Then one person can meet the only gold item; the rule needs 5 failures."
+    assert consequence == "Then one person can see the only gold item; the rule needs 5 failures."
 
 
 def test_gold_pairs_are_counted_as_pairs():
     unfit, _ = remedies_of(6, design="pairwise", items_per_hit=2, checks_percent=50)
-    assert unfit.problem.endswith("one person can meet all 3 gold sets; the rule needs 5 failures.")
+    assert unfit.problem.endswith("one person can see all 3 gold sets; the rule needs 5 failures.")
 
 
 def test_a_rule_stays_as_mild_as_the_number_of_gold_items_allows():
@@ -91,7 +101,7 @@ def test_a_larger_share_of_tasks_is_offered_if_it_is_enough():
     assert unfit.missing_count == 0
     assert remedies.keys() == {"show"}
     assert remedies["show"].title == "Show checks in 50 % of tasks"
-    assert remedies["show"].consequence == "Then one person meets 5 of 6 gold items."
+    assert remedies["show"].consequence == "Then one person sees 5 of 6 gold items."
 
 
 def test_gold_items_that_no_task_shows_are_offered_to_be_shown():
@@ -121,7 +131,7 @@ async def test_quality_and_the_launch_offer_presses_that_mend_it(engine, researc
     campaign = await with_gold(engine, THREE_GOLD, hits_per_annotator=None, checks_percent=50)
     for part in ("settings/quality", "launch/confirm"):
         page = await page_of(researcher, campaign, part)
-        assert "one person can meet all 3 gold items; the rule needs 5 failures." in page
+        assert "one person can see all 3 gold items; the rule needs 5 failures." in page
         assert "Add 2 more gold items" in page
         assert "Flag people who fail 3 gold items" in page
     address = f"/admin/campaigns/{campaign.slug}"
@@ -166,7 +176,7 @@ async def test_checks_that_are_shown_but_too_few_are_not_said_to_let_the_rule_fl
     page = await page_of(researcher, campaign, reply.headers["location"].removeprefix(f"{address}/"))
     assert "Saved. Tasks now show your checks." in page
     assert "can now flag someone" not in page
-    assert "one person can meet all 3 gold items; the rule needs 5 failures." in page
+    assert "one person can see all 3 gold items; the rule needs 5 failures." in page
 
 
 async def test_a_remedy_that_no_longer_helps_changes_nothing_and_claims_nothing(engine, researcher):
@@ -183,5 +193,5 @@ async def test_a_remedy_that_no_longer_helps_changes_nothing_and_claims_nothing(
 async def test_the_launch_names_a_rule_with_remedies_in_one_notice(engine, researcher):
     campaign = await with_gold(engine, THREE_GOLD, hits_per_annotator=None, checks_percent=50)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/launch/confirm")).text
-    assert "flags no one: one person can meet all 3 gold items" in page
+    assert "flags no one: one person can see all 3 gold items" in page
     assert "for annotators cannot flag anyone in this campaign" not in page

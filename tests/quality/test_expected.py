@@ -102,7 +102,7 @@ def test_a_point_of_an_ordinal_scale_may_be_steps_away():
         True,
         True,
     ]
-    assert feedback_on_check_answers(design, expected, [0.0])[0].labels == ["agree"]
+    assert feedback_on_check_answers(design, expected, [0.0])[0].labels == ["neutral", "agree", "strongly agree"]
 
 
 def test_an_order_is_read_from_scores_too_and_a_tie_is_not_one():

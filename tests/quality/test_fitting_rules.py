@@ -70,7 +70,7 @@ async def test_how_much_and_quality_name_such_rules_and_one_press_sets_what_fits
         assert "5 rules for annotators cannot flag anyone with 2 tasks per person." in page
         assert "Turn off the 5 rules that cannot flag anyone" in page
         assert (
-            "“Fails gold items” flags no one: one person meets about 0.3 of 6 gold items; the rule needs 5 failures."
+            "“Fails gold items” flags no one: one person sees about 0.3 of 6 gold items; the rule needs 5 failures."
             in page
         )
     assert "cannot flag anyone in this campaign" in await page_of(researcher, campaign, "launch/confirm")

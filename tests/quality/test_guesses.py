@@ -7,11 +7,7 @@ import pytest
 
 from app.designs.ordinal import Ordinal
 from app.designs.registry import DESIGNS
-from app.quality.caught_guessers import (
-    probabilities_of_being_flagged,
-    share_of_guessers_flagged,
-    text_on_share_of_cases,
-)
+from app.quality.caught_guessers import probabilities_of_being_flagged, share_of_guessers_flagged
 from app.quality.check_expectations import criterion_designs
 from app.quality.expected_answers import ExpectedAnswer
 from app.quality.guess_chances import (
@@ -26,6 +22,7 @@ from app.quality.sequential_limits import (
     ends_of_sequential_share_interval,
     is_event_share_above_limit,
 )
+from app.quality.share_of_cases import text_on_share_of_cases
 from app.quality.workload import (
     AnnotatorWorkload,
     distribution_of_checks_met,
@@ -86,8 +83,13 @@ def test_the_page_says_after_how_many_judgments_people_who_guess_are_flagged_wit
     sentence = sentence_on_judgments_until_guessers_are_flagged_or_empty(campaign, workload, assessed(0.9))
     assert sentence == (
         "With the usual agreement of 0.90, half of the people who guess are flagged by 66 judgments, 9 of 10 by 115. "
-        "One person gives at most 60 here."
+        "One person gives at most 60 here, so the rule flags about 4 of 10 such people."
     )
+    short_visit = largest_workload_of_one_annotator(
+        unsaved(design="slider", hits_per_annotator=4, items_per_hit=5), 100, {}
+    )
+    rarely = sentence_on_judgments_until_guessers_are_flagged_or_empty(campaign, short_visit, assessed(0.9))
+    assert rarely.endswith("One person gives at most 20 here, so the rule flags hardly any such people.")
     ends = [ends_of_sequential_correlation_interval(0.0, judgments, 0.004)[1] for judgments in (65, 66)]
     assert ends[0] >= 0.45 > ends[1]
     unknown = sentence_on_judgments_until_guessers_are_flagged_or_empty(campaign, workload, {})
@@ -131,11 +133,12 @@ def test_who_guesses_is_caught_as_often_as_chance_lets_them_fail_enough():
     assert one_of_five.tolist() == pytest.approx([0.0, 0.0, 0.0, 0.6**3])
     assert probabilities_of_being_flagged(4, 1.0, 0.2, 0.002)[-1] == 0.0
     assert probabilities_of_being_flagged(5, 1.0, 0.2, 0.002)[-1] == 1.0
-    shares = (0.001, 0.125, 0.216, 0.5, 0.71, 0.99)
+    shares = (0.001, 0.125, 0.216, 0.296, 0.5, 0.71, 0.99)
     assert [text_on_share_of_cases(share) for share in shares] == [
         "hardly ever",
         "in about 1 of 8 cases",
         "in about 1 of 5 cases",
+        "in about 3 of 10 cases",
         "in about 5 of 10 cases",
         "in about 7 of 10 cases",
         "nearly always",

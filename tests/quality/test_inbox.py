@@ -12,6 +12,7 @@ from app.errors import Invalid, NotFound
 from app.quality.bulk_decisions import apply_bulk_decision_and_return_outcome
 from app.quality.inbox import (
     AnnotatorWork,
+    WorkLimit,
     build_inbox_cell,
     count_others_with_enough_work,
     load_page_of_quality_inbox,
@@ -25,12 +26,16 @@ from tests.annotation.hits.campaigns import (
     create_annotator,
     fetch_rows,
     requests_are_waiting_sql,
+    submit_scores,
+    try_to_lease_hit,
     wait_until,
 )
-from tests.campaigns.drafts import create_draft
+from tests.annotation.hits.test_checks import ITEMS
+from tests.campaigns.drafts import create_draft, create_launched_campaign
 from tests.quality.deciding import answer_hits, decide
 from tests.quality.test_reach import words
 
+ONE_GOLD = "g1,to walk,gold,90,10\n"
 STATES = "SELECT barred FROM annotators WHERE campaign_id = :id ORDER BY id"
 
 
@@ -144,6 +149,58 @@ def test_a_cell_of_a_rule_that_has_enough_to_read_says_only_what_it_read():
     assert build_inbox_cell(FAST, "", UNKNOWN, work=work, other_annotators=5) == ("unknown", "Few.", "")
 
 
+PASSED = RuleAssessment("unknown", "Failed 0.", final_state="fine", final_remark="A guesser seldom does.")
+
+
+@pytest.mark.parametrize(
+    ("assessment", "finding", "is_final", "expected"),
+    [
+        (PASSED, "", False, ("unknown", "Failed 0. Needs 5 gold items; so far 3.", "")),
+        (PASSED, "", True, ("fine", "Failed 0. A guesser seldom does.", "")),
+        (PASSED._replace(final_state=None), "", True, ("unknown", "Failed 0. A guesser seldom does.", "")),
+        (PASSED, "Failed 5.", True, ("flagged", "Failed 5.", "")),
+        (NOTHING, "", True, ("fine", "All met.", ".9 (.8 to 1)")),
+    ],
+)
+def test_a_cell_says_what_a_rule_concludes_once_an_annotator_gets_no_more_checks(
+    assessment, finding, is_final, expected
+):
+    work = AnnotatorWork(gold_items=3)
+    assert build_inbox_cell(GOLD, finding, assessment, work=work, other_annotators=4, is_final=is_final) == expected
+
+
+@pytest.mark.parametrize(
+    ("is_over", "work", "is_reached"),
+    [
+        (False, AnnotatorWork(hits=5, gold_items=2), False),
+        (False, AnnotatorWork(hits=5, gold_items=3), True),  # all gold items
+        (False, AnnotatorWork(hits=12, gold_items=2), True),  # all tasks
+        (True, AnnotatorWork(hits=5, gold_items=2), True),  # the campaign is over
+    ],
+)
+def test_no_more_checks_come_after_all_checks_all_tasks_or_the_campaign(is_over, work, is_reached):
+    limit = WorkLimit({"failed gold item": 3}, 12, is_over)
+    assert limit.is_reached(work, "failed gold item") == is_reached
+    assert not limit.is_reached(work, "judgment")
+
+
+async def test_the_gold_column_shows_counts_and_a_column_of_checks_that_no_task_shows_is_left_out(engine, researcher):
+    campaign = await create_launched_campaign(
+        engine, ITEMS + ONE_GOLD, checks_percent=50, items_per_hit=5, hits_per_annotator=4
+    )
+    for name, score in (("passes", 90.0), ("fails", 5.0)):
+        me = await create_annotator(engine, campaign, name)
+        for _ in range(4):
+            hit = await try_to_lease_hit(engine, me)
+            await submit_scores(engine, me, hit, scores=[score] * len(hit.items))
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
+    table = page.partition('class="matrix"')[2].partition("</table>")[0]
+    assert "Fails gold items" in table
+    assert "Fails attention items" not in table
+    assert "nothing found: 0 of 1 failedFailed 0 of 1 gold item. Someone who guesses does as well" in words(table)
+    assert "cannot tell: 1 of 1 failedFailed 1 of 1 gold item." in words(table)
+
+
 def test_others_with_just_enough_work_can_be_compared_with_and_an_annotator_is_no_other():
     def count(own, *hits):
         amounts: list[Any] = [SimpleNamespace(hits=number, judgments=5 * number) for number in hits]
@@ -158,7 +215,7 @@ async def test_the_inbox_has_a_column_for_each_rule_that_suits_the_campaign(engi
     campaign, _, _ = await answer_hits(engine, people=1)
     async with engine.connect() as connection:
         titles = (await load_page_of_quality_inbox(connection, campaign, item_count=30, assessments={})).rule_titles
-    assert {*QUALITY_RULES} - {*titles} == {"played", "contradictions", "at_random"}
+    assert {*QUALITY_RULES} - {*titles} == {"played", "contradictions", "at_random", "gold", "attention"}
 
 
 async def test_a_cell_without_an_assessment_says_why_also_if_the_work_suffices(engine):

@@ -10,6 +10,7 @@ from tests.annotation.hits.campaigns import NOW, create_running_campaign, execut
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import create_launched_campaign
 from tests.quality.test_look import PEOPLE, answered, careful
+from tests.quality.test_reach import words
 
 ITEMS = "id,text,check,expected,tolerance\n" + "".join(f"v{k},verb {k},,,\n" for k in range(12))
 CHECKS = "g1,to walk,gold,80,10\na1,Set this to 100,attention,100,5\n"
@@ -25,6 +26,15 @@ async def campaign_with_findings(app):
     return f"/campaigns/{campaign.slug}"
 
 
+# Older than the other findings, so that the newest one is another.
+GOLD_FINDING = """
+    INSERT INTO findings (id, campaign_id, annotator_id, rule, action, seen, said, found_at)
+    OVERRIDING SYSTEM VALUE
+    SELECT -1, campaign_id, id, 'gold', 'warn', '{}', 'Failed 3 of 3 gold items.', :now
+    FROM named_annotators WHERE name = 'A7'
+"""
+
+
 async def test_the_page_says_what_rules_saw_and_did(campaign_with_findings, researcher):
     page = (await researcher.get(f"/admin{campaign_with_findings}/checks")).text
     assert "69 of 69 answers are like the previous one (100 %)" in page
@@ -37,6 +47,21 @@ async def test_the_page_says_what_rules_saw_and_did(campaign_with_findings, rese
 async def test_the_overview_leads_there(campaign_with_findings, researcher):
     page = (await researcher.get(f"/admin{campaign_with_findings}")).text
     assert "<b>1 needs your decision.</b> A7: " in page
+    assert f'<a class="button" href="/admin{campaign_with_findings}/annotators/A7">Review A7</a>' in page
+
+
+async def test_a_failed_gold_item_is_the_first_reason_that_the_overview_gives(app, campaign_with_findings, researcher):
+    await execute_sql(app.state.database, GOLD_FINDING, now=NOW)
+    page = words((await researcher.get(f"/admin{campaign_with_findings}")).text)
+    assert "1 needs your decision. A7: Failed 3 of 3 gold items. As of when the rule flagged A7." in page
+
+
+async def test_with_several_people_to_decide_about_the_overview_leads_to_the_table(
+    app, campaign_with_findings, researcher
+):
+    await execute_sql(app.state.database, GOLD_FINDING.replace("'A7'", "'A1'"), now=NOW)
+    page = (await researcher.get(f"/admin{campaign_with_findings}")).text
+    assert "<b>2 need your decision.</b> A1: Failed 3 of 3 gold items." in page
     assert f'<a class="button" href="/admin{campaign_with_findings}/checks">Review</a>' in page
 
 
@@ -111,7 +136,10 @@ async def test_the_page_names_the_people_whom_the_findings_doubt_and_leads_to_th
     campaign = await create_running_campaign(app.state.database, items=40, judgments_per_item=15)
     await answered(app.state.database, campaign, people, np.random.default_rng(4))
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
-    assert "1 of 7 annotators seems not to agree with the others: A7. Without this annotator, alpha would be" in page
+    assert (
+        "1 of 7 annotators seems not to agree with the others: A7. Without this annotator, the others agree more"
+        in page
+    )
     assert f'<a href="/admin/campaigns/{campaign.slug}/annotators/A7">A7</a>' in page
     findings = (await researcher.get(f"/admin/campaigns/{campaign.slug}/analysis/findings")).text
     assert "1 of 7 annotators seems not to agree with the others: A7." in findings

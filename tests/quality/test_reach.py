@@ -67,7 +67,7 @@ async def test_checks_and_the_form_say_it_too(engine, researcher):
     assert GOLD_CANNOT in await page_of(researcher, campaign, "checks")
     form = await page_of(researcher, campaign, "settings/quality")
     assert "Rules flag a person after 5 failed gold items or 3 failed attention items at the earliest." in form
-    assert "6 gold items; with 6 tasks per person an annotator meets about 0.9." in form
+    assert "6 gold items; with 6 tasks per person an annotator sees about 0.9." in form
     assert "about 1 gold item" not in form
 
 
@@ -81,7 +81,7 @@ async def test_the_share_of_tasks_with_checks_is_a_maximum_once_a_person_can_mee
 async def test_rules_for_other_campaigns_stand_apart(engine, researcher):
     campaign = await with_gold(engine)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
-    before, others = html.split("rules for other campaigns")
+    before, others = html.split("rules that do not apply here")
     assert 'name="too_fast.action"' in before
     assert 'name="played.action"' in others
     assert 'name="at_random.action"' in others
@@ -153,7 +153,7 @@ def test_how_many_checks_one_person_meets():
     assert expected_check_count_or_none(AnnotatorWorkload(20, 5, {}, 15.0), "gold") == 0
     assert sentence_on_checks_met_by_one_person_or_empty(workload(6, 0, 0)) == ""
     assert sentence_on_checks_met_by_one_person_or_empty(workload(20, 6, 2)) == (
-        "With 20 tasks per person, one person meets 2.2 gold items and 0.7 attention items on average."
+        "With 20 tasks per person, one person sees 2.2 gold items and 0.7 attention items on average."
     )
 
 
@@ -162,18 +162,18 @@ def test_the_list_of_items_says_how_many_checks_there_are_and_how_many_one_perso
     for settings, counts, sentences in (
         ({}, {}, f"0 gold items.{rule}"),
         ({}, {"gold": 6}, f"6 gold items; no task shows them until you set “Tasks with a check (%)”.{rule}"),
-        ({"checks_percent": 15.0}, {"gold": 6}, f"6 gold items; an annotator meets each at most once.{rule}"),
+        ({"checks_percent": 15.0}, {"gold": 6}, f"6 gold items; an annotator sees each at most once.{rule}"),
         (
             {"checks_percent": 15.0, "hits_per_annotator": 6},
             {"gold": 6},
-            f"6 gold items; with 6 tasks per person an annotator meets about 0.9.{rule}",
+            f"6 gold items; with 6 tasks per person an annotator sees about 0.9.{rule}",
         ),
         (
             {"quality_preset": "off", "checks_percent": 15.0, "hits_per_annotator": 6},
             {"gold": 3, "attention": 1},
             (
-                "3 gold items; with 6 tasks per person an annotator meets about 0.7. "
-                "1 attention item; with 6 tasks per person an annotator meets about 0.2."
+                "3 gold items; with 6 tasks per person an annotator sees about 0.7. "
+                "1 attention item; with 6 tasks per person an annotator sees about 0.2."
             ),
         ),
     ):
@@ -187,11 +187,11 @@ def test_the_proposed_share_of_tasks_promises_no_more_tasks_than_exist_and_lets_
     enough = "as many as a rule needs to flag someone who fails them all."
     ceiling = "a share above 50 % is not possible."
     for hits, items, gold, percent, reason in (
-        (None, 60, 3, 25, "In about 12 tasks, a person then meets about 2.4 of 3 checks."),
-        (None, 6000, 3, 10, "In about 30 tasks, a person then meets about 2.4 of 3 checks."),
-        (4, 60, 3, 50, f"With 4 tasks per person, a person then meets about 2 of 3 checks; {ceiling}"),
-        (20, 600, 8, 40, "With 20 tasks per person, a person then meets all 8 checks."),
-        (20, 600, 40, 25, f"With 20 tasks per person, a person then meets about 5 of 40 checks: {enough}"),
+        (None, 60, 3, 25, "In about 12 tasks, a person then sees about 2.4 of 3 checks."),
+        (None, 6000, 3, 10, "In about 30 tasks, a person then sees about 2.4 of 3 checks."),
+        (4, 60, 3, 50, f"With 4 tasks per person, a person then sees about 2 of 3 checks; {ceiling}"),
+        (20, 600, 8, 40, "With 20 tasks per person, a person then sees all 8 checks."),
+        (20, 600, 40, 25, f"With 20 tasks per person, a person then sees about 5 of 40 checks: {enough}"),
     ):  # fmt: skip
         with subtests.test(hits=hits, items=items, gold=gold):
             campaign = unsaved(hits_per_annotator=hits, items_per_hit=5, repeat_items=True)

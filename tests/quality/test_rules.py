@@ -230,6 +230,23 @@ def test_one_who_fails_all_gold_items_is_found_after_five_and_one_who_fails_one_
     assert evaluate(FailedGoldRule(), annotator_behaviour([], gold_met=np.arange(100) % 5 > 0)) is None
 
 
+def test_who_passes_every_gold_item_is_fine_once_there_are_no_more_and_the_remark_says_how_often_a_guesser_does():
+    passed, failed_one = np.ones(3, bool), np.array([True, False, True])
+    chances = np.array([0.4, 0.4, 0.2])
+    all_passed = assess(FailedGoldRule(), annotator_behaviour([], gold_met=passed, gold_guess_chances=chances))
+    assert (all_passed.state, all_passed.final_state, all_passed.figure) == ("unknown", "fine", "0 of 3 failed")
+    assert all_passed.final_remark == "Someone who guesses does as well in about 1 of 31 cases."  # .4 * .4 * .2
+    one_failed = assess(FailedGoldRule(), annotator_behaviour([], gold_met=failed_one, gold_guess_chances=chances))
+    assert (one_failed.state, one_failed.final_state, one_failed.figure) == ("unknown", None, "1 of 3 failed")
+    assert one_failed.final_remark == "Someone who guesses does as well in about 1 of 4 cases."
+
+
+def test_who_has_answered_no_gold_item_is_not_said_to_have_passed_any():
+    assessment = assess(FailedGoldRule(), annotator_behaviour([]))
+    assert (assessment.state, assessment.final_state, assessment.figure) == ("unknown", None, "")
+    assert assessment.sentence == "Has answered no gold item yet."
+
+
 def test_attention_items_are_easier_so_fewer_failures_tell_more():
     assert evaluate(FailedAttentionRule(), annotator_behaviour([], attention_met=np.zeros(3, bool))).measures == {
         "failed": 3,
@@ -455,7 +472,7 @@ def test_one_who_sets_28_of_28_to_the_middle_is_found_beside_four_others():
     middle = annotator_behaviour(rng.integers(49, 52, 28) / 100, rng.random(28), n=4)
     for count in (4, 2):
         found = evaluate(PooledSigns(), middle, careful_crowd(rng, count, judgments=30))
-        assert "answers repeat the value of a clearly different item" in found.sentence
+        assert "times the same answer to clearly different items" in found.sentence
     assert evaluate(PooledSigns(), middle, careful_crowd(rng, 1, judgments=30)) is None
 
 
@@ -469,7 +486,8 @@ def test_signs_are_pooled_and_a_sign_that_does_not_show_hides_no_other():
     assert careless.measures.pop("evidence") == pytest.approx(np.log(70.66 * 5.667 * 9.571 * 0.76), abs=0.002)
     assert careless.measures == {"attention": 2, "gold": 2, "fast": 6}
     assert careless.sentence == (
-        "failed 2 of 2 attention items; 6 of 6 tasks in less than a third of the usual 25 s; failed 2 of 2 gold items."
+        "failed 2 of 2 attention items; 6 of 6 tasks in less than a third of the usual time (25 s); "
+        "failed 2 of 2 gold items."
     )
     assert evaluate(PooledSigns(), fast, others) is None
     assert evaluate(PooledSigns(), replace(fast, gold_met=failed["gold_met"]), others) is None
@@ -492,7 +510,7 @@ def test_pairs_in_the_reversed_order_are_a_sign_beyond_half_way_from_what_is_usu
     measures = np.array([(nan, nan, 0.1, nan)] * 2)
     assessment = PooledSigns().assess_annotator(reversed_pairs, measures, ALARM)
     assert assessment.state == "flagged"
-    assert assessment.sentence == "10 of 10 pairs of clearly different items in the reversed order (usual is 10 %)."
+    assert assessment.sentence == "10 of 10 times the reversed order of clearly different items (usual: 10 %)."
 
 
 def test_repeated_values_may_be_a_third_of_the_way_from_what_is_usual_to_all():

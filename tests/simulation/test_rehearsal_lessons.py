@@ -86,7 +86,7 @@ async def test_each_lesson_is_one_sentence(engine):
     assert sentences(campaign, GOOD) == [
         "12 annotators answered 72 tasks: 2.4 hours of work for people, at 2 min each.",
         "With people, these tasks would cost €36.00, at €0.50 each.",
-        "The rank correlation of scores and true values is 0.90.",
+        "The order of the scores and that of the true values correlate 0.90 (1 is the same order, 0 is chance).",
         "1 of the 2 truly best items are among the 2 with the highest scores.",
         "Rules noticed 1 of 1 careless annotator.",
         "Rules held no careful annotator by mistake.",
@@ -95,7 +95,7 @@ async def test_each_lesson_is_one_sentence(engine):
     assert sentences(campaign, some) == [
         "12 annotators answered 30 tasks: 60 minutes of work for people, at 2 min each.",
         "With people, these tasks would cost €15.00, at €0.50 each.",
-        "The rank correlation of scores and true values is 0.90.",
+        "The order of the scores and that of the true values correlate 0.90 (1 is the same order, 0 is chance).",
         "The truly best item has the highest score.",
         "Rules held 2 of 11 careful annotators by mistake.",
     ]

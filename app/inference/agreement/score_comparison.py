@@ -80,23 +80,22 @@ def correlate_with_intervals(
         "kendall": correlations.kendall,
         "ndcg": correlations.ndcg,
     }
-    estimates, notes = {}, list(correlations.notes)
+    estimates, notes, names_by_refusal = {}, list(correlations.notes), dict[str, list[str]]()
     for name, statistic in _weighted_correlation_statistic_by_name(x, y).items():
         estimates[name] = IntervalEstimate(values[name], np.nan, np.nan)
         if np.isfinite(values[name]):
             interval = bootstrap_percentile_interval(statistic, correlations.n, draws=draws, level=level, rng=rng)
             estimates[name] = IntervalEstimate(values[name], interval.low, interval.high)
             if interval.refusal:
-                sentence = (
-                    interval.refusal
-                    if correlations.n < MIN_BOOTSTRAP_ITEMS
-                    else f"{STATISTIC_NAMES[name]}: {interval.refusal}"
-                )
-                notes.append(Note("figure_without_interval", sentence))
+                names_by_refusal.setdefault(interval.refusal, []).append(STATISTIC_NAMES[name])
             elif interval.usable_draws < draws:
                 missing = draws - interval.usable_draws
                 sentence = f"{missing:,} of {draws:,} draws of the items have no {STATISTIC_NAMES[name]}."
                 notes.append(Note("draws_without_figure", sentence))
+    for refusal, names in names_by_refusal.items():
+        concerns_all = correlations.n < MIN_BOOTSTRAP_ITEMS or len(names) == len(STATISTIC_NAMES)
+        sentence = refusal if concerns_all else f"{', '.join(names)}: {refusal}"
+        notes.append(Note("figure_without_interval", sentence))
     return ScoreComparison(n=correlations.n, **estimates, notes=tuple(dict.fromkeys(notes)))
 
 

@@ -88,7 +88,7 @@ def bootstrap_percentile_interval(
         return _absent_interval_with_reason("the value is defined for no draw of the items.")
     if np.ptp(values) <= _MIN_SPREAD_OF_DRAWS:
         return _absent_interval_with_reason(
-            "every draw of the items has the same value, so its error is unknown.", len(values)
+            "the value is the same for every draw of the items, so its error is unknown.", len(values)
         )
     if recentred_on is not None:
         values += recentred_on - values.mean()

@@ -42,6 +42,8 @@ class AnnotatorAwareScores:
         estimable: (N,) whether the item has a judgment.
         reliability: (J,) 0 to 1, the expected correlation of an annotator's answers with the items' values.
         random: (J,) the probability that they answer at random; low for a strict annotator who agrees with the others.
+        random_or_nearly: (J,) the probability that they answer at random or are hardly more reliable, below about .29:
+            the two cannot be told apart from a few dozen judgments. 0 where `random` is 0.
         annotator_weight: (J,) the weight of one of their judgments, 0 to 1, as far as `trust` applies it.
         bias: (J,) how much higher than the crowd they score the same items, in scores, as far as their answers are
             evidence of it. The crowd is the mean over all judgments.
@@ -60,6 +62,7 @@ class AnnotatorAwareScores:
     estimable: Mask
     reliability: Array
     random: Array
+    random_or_nearly: Array
     annotator_weight: Array
     bias: Array
     scale: Array
@@ -164,6 +167,9 @@ def _make_scores_from_fixed_point(
         estimable=is_judged,
         reliability=nan_unless_compared(displayed.expected_reliability),
         random=nan_unless_compared(displayed.classes[:, 0]),
+        random_or_nearly=nan_unless_compared(
+            np.where(displayed.classes[:, 0] > 0.0, displayed.classes[:, :2].sum(axis=1), 0.0)
+        ),
         annotator_weight=nan_unless_compared(own_weight),
         bias=nan_unless_compared((displayed.bias - crowd.mean_bias) * crowd.spread),
         scale=nan_unless_compared(np.exp(displayed.log_scale)),
@@ -209,6 +215,13 @@ FIT_SENTENCE = "This fit reads all judgments at once."
 OTHER_FIT_SENTENCE = "Scores that a campaign learned answer by answer can differ from it."
 
 
+def text_on_share_of_widths(crowd: Crowd) -> str:
+    """Return how far corrections for a wide or narrow use of the scale are applied."""
+    percent = f"{100 * crowd.trust * crowd.scale_trust:.0f}"
+    corrections = "the corrections for a wide or narrow use of the scale"
+    return f"none of {corrections}" if percent == "0" else f"{percent} % of {corrections}"
+
+
 def _annotator_aware_fit_notes(is_judged: Mask, evidence: Array, is_compared: Mask, crowd: Crowd) -> tuple[Note, ...]:
     notes = []
     if unjudged := int(np.count_nonzero(~is_judged)):
@@ -232,9 +245,9 @@ def _annotator_aware_fit_notes(is_judged: Mask, evidence: Array, is_compared: Ma
         notes.append(Note("plain_means", sentence))
     else:
         sentence = (
-            f"{FIT_SENTENCE} Weighting and correcting annotators improves their agreement, so it uses "
+            f"{FIT_SENTENCE} Weighting and correcting annotators improves their agreement, so it applies "
             f"{100 * crowd.trust:.0f} % of the learned weights and biases, and "
-            f"{100 * crowd.trust * crowd.scale_trust:.0f} % of the widths. {OTHER_FIT_SENTENCE}"
+            f"{text_on_share_of_widths(crowd)}. {OTHER_FIT_SENTENCE}"
         )
         notes.append(Note("weighted_and_corrected", sentence))
     return tuple(notes)

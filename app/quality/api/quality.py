@@ -87,7 +87,8 @@ class RuleStateOfAnnotator(BaseModel):
 
     state: Literal["flagged", "fine", "unknown", "off"] = Field(
         description="flagged: there is a finding. fine: nothing was found, and the rule's test excludes an annotator "
-        "whom it looks for. unknown: the rule cannot tell yet, or cannot find anyone here."
+        "whom it looks for, or all checks that the annotator gets were passed. unknown: the rule cannot "
+        "tell yet, or cannot find anyone here."
     )
     evidence: str = Field(description="The reason for the state, as a sentence.")
     figure: str = Field(description="The main number with its interval, as on pages; empty if the rule has none.")
@@ -120,7 +121,10 @@ class QualityMatrix(BaseModel):
     total: int = Field(description="Annotators who answered, or who are held or excluded.")
     left_early: int = Field(description="Annotators who left before their first answer; they have no row.")
     is_running: bool = Field(description="Whether newer answers are being compared; ask again in a moment.")
-    rules: dict[str, str] = Field(description="Titles of the rules that apply to the campaign, by name.")
+    rules: dict[str, str] = Field(
+        description="Titles of the rules that apply to the campaign, by name. Rules on checks that no task shows are "
+        "left out."
+    )
     annotators: list[MatrixAnnotator]
 
 

@@ -136,8 +136,8 @@ class AgreementWithOthers(QualityRule):
         elif high < self.share_percent / 100 * usual:
             state = "flagged"
         sentence = (
-            f"Agreement with the others is {figure} over {comparable.sum()} judgments of items that "
-            f"{self.fewest_others} or more others judged{usual_text}."
+            f"Agreement with the others is {figure}{usual_text}. It is over {comparable.sum()} judgments of items that "
+            f"{self.fewest_others} or more others judged."
         )
         measures = {"agreement": agreement, "low": low, "high": high, "usual": usual}
         return RuleAssessment(state, sentence, measures, figure)

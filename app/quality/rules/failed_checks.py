@@ -7,11 +7,13 @@ import numpy as np
 from pydantic import Field
 from typing_extensions import override
 
+from app.errors import pluralize
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import GUESS_CHANCE, AnnotatorBehaviour, MetFlags
 from app.quality.rule import Percent, QualityRule, RuleAssessment, RuleRequirement, assess_event_share
 from app.quality.sequential_limits import min_consecutive_events_above_limit
+from app.quality.share_of_cases import text_on_share_of_cases
 
 
 class FailedChecksRule(QualityRule):
@@ -41,19 +43,38 @@ class FailedChecksRule(QualityRule):
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleAssessment:
         """Flag the annotator if too many checks were failed for an accident. Nothing is found if too many were met
-        for a guesser.
+        for a guesser, or in the end if none was failed; a remark then says how often a guesser does as well.
         """
-        met_flags = self.met_flags(behaviour)
-        failures, shown = int((~met_flags).sum()), len(met_flags)
-        return assess_event_share(
+        met_flags, guess_chances = self.met_flags(behaviour), self.guess_chances(behaviour)
+        failures, shown, noun = int((~met_flags).sum()), len(met_flags), self.failure_unit.removeprefix("failed ")
+        if not shown:
+            return RuleAssessment("unknown", f"Has answered no {noun} yet.")
+        assessment = assess_event_share(
             failures,
             shown,
             self.careful_percent / 100,
             false_alarm_rate,
-            sentence=f"Failed {failures} of {shown} {self.failure_unit.removeprefix('failed ')}s.",
+            sentence=f"Failed {failures} of {pluralize(shown, noun)}.",
             measures={"failed": failures, "shown": shown},
-            careless_share=1.0 - highest_guess_chance(self.guess_chances(behaviour)),
+            careless_share=1.0 - highest_guess_chance(guess_chances),
         )
+        chances = guess_chances if len(guess_chances) == shown else np.full(shown, GUESS_CHANCE)
+        guesser_share = probability_of_at_most_so_many_failures(failures, chances)
+        return assessment._replace(
+            figure=f"{failures} of {shown} failed",
+            final_state="fine" if not failures else None,
+            final_remark=f"Someone who guesses does as well {text_on_share_of_cases(guesser_share)}."
+            if failures < shown
+            else "",
+        )
+
+
+def probability_of_at_most_so_many_failures(failures: int, met_chances: Array) -> float:
+    """Return the probability of at most `failures` failed checks, given the probability of meeting each, (C,)."""
+    probabilities = np.ones(1)
+    for chance in met_chances:
+        probabilities = np.convolve(probabilities, (chance, 1.0 - chance))
+    return float(probabilities[: failures + 1].sum())
 
 
 def highest_guess_chance(guess_chances: Array) -> float:

@@ -172,14 +172,14 @@ class PooledSigns(QualityRule):
         )
         max_share = 0.99 if math.isnan(usual_share) else self.max_repeated_share(usual_share)
         factor = log_bayes_factor_or_zero(events, cases, max_share)
-        item = "clearly different item" + (" of the same task" if within_hits else "")
-        usual = "" if math.isnan(usual_share) else f" (usual is {share_as_percent(usual_share)})"
+        items = "clearly different items" + (" of a task" if within_hits else "")
+        usual = "" if math.isnan(usual_share) else f" (usual: {share_as_percent(usual_share)})"
         return Sign(
             "repeated",
             events,
             cases,
             factor,
-            f"{events} of {cases} answers repeat the value of a {item}{usual}",
+            f"{events} of {cases} times the same answer to {items}{usual}",
             is_event_share_above_limit(cases - events, cases, 1.0 - max_share, MISSED_RATE),
         )
 
@@ -225,7 +225,8 @@ def sign_of_hasty_hits(behaviour: AnnotatorBehaviour, usual_seconds: float) -> S
     """Return how many HITs took less than a third of the usual time."""
     seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
     fast = int((seconds < FAST_SHARE_OF_USUAL * usual_seconds).sum())
-    sentence = f"{fast} of {len(seconds)} tasks in less than a third of the usual {usual_seconds:.0f} s"
+    usual_text = f"{usual_seconds:.0f} s" if usual_seconds >= 10 else f"{usual_seconds:.1f} s"
+    sentence = f"{fast} of {len(seconds)} tasks in less than a third of the usual time ({usual_text})"
     return Sign("fast", fast, len(seconds), log_bayes_factor_or_zero(fast, len(seconds), MAX_FAST_SHARE), sentence)
 
 
@@ -237,7 +238,7 @@ def sign_of_reversed_pairs(behaviour: AnnotatorBehaviour, usual_share: float) ->
     events, cases = count_reversed_and_ordered_pairs(behaviour)
     max_share = (max(usual_share, 0.01) + CHANCE_OF_REVERSAL) / 2 if usual_share < CHANCE_OF_REVERSAL else 0.99
     sentence = (
-        f"{events} of {cases} pairs of clearly different items in the reversed order (usual is "
+        f"{events} of {cases} times the reversed order of clearly different items (usual: "
         f"{share_as_percent(usual_share)})"
     )
     factor = log_bayes_factor_or_zero(events, cases, max_share)
