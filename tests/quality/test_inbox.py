@@ -197,7 +197,7 @@ async def test_the_gold_column_shows_counts_and_a_column_of_checks_that_no_task_
     table = page.partition('class="matrix"')[2].partition("</table>")[0]
     assert "Fails gold items" in table
     assert "Fails attention items" not in table
-    assert "nothing found: 0 of 1 failedFailed 0 of 1 gold item. Someone who guesses does as well" in words(table)
+    assert "cannot tell: 0 of 1 failedFailed 0 of 1 gold item. Someone who guesses does as well" in words(table)
     assert "cannot tell: 1 of 1 failedFailed 1 of 1 gold item." in words(table)
 
 

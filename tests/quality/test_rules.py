@@ -236,6 +236,10 @@ def test_who_passes_every_gold_item_is_fine_once_there_are_no_more_and_the_remar
     all_passed = assess(FailedGoldRule(), annotator_behaviour([], gold_met=passed, gold_guess_chances=chances))
     assert (all_passed.state, all_passed.final_state, all_passed.figure) == ("unknown", "fine", "0 of 3 failed")
     assert all_passed.final_remark == "Someone who guesses does as well in about 1 of 31 cases."  # .4 * .4 * .2
+    few_chances = np.array([0.4, 0.4])
+    two_passed = assess(FailedGoldRule(), annotator_behaviour([], gold_met=passed[:2], gold_guess_chances=few_chances))
+    assert (two_passed.final_state, two_passed.figure) == (None, "0 of 2 failed")
+    assert two_passed.final_remark == "Someone who guesses does as well in about 1 of 6 cases."  # .4 * .4: too many
     one_failed = assess(FailedGoldRule(), annotator_behaviour([], gold_met=failed_one, gold_guess_chances=chances))
     assert (one_failed.state, one_failed.final_state, one_failed.figure) == ("unknown", None, "1 of 3 failed")
     assert one_failed.final_remark == "Someone who guesses does as well in about 1 of 4 cases."

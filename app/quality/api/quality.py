@@ -87,8 +87,8 @@ class RuleStateOfAnnotator(BaseModel):
 
     state: Literal["flagged", "fine", "unknown", "off"] = Field(
         description="flagged: there is a finding. fine: nothing was found, and the rule's test excludes an annotator "
-        "whom it looks for, or all checks that the annotator gets were passed. unknown: the rule cannot "
-        "tell yet, or cannot find anyone here."
+        "whom it looks for, or the annotator passed all checks in the end, as few who guess do. unknown: the rule "
+        "cannot tell yet, or cannot find anyone here."
     )
     evidence: str = Field(description="The reason for the state, as a sentence.")
     figure: str = Field(description="The main number with its interval, as on pages; empty if the rule has none.")

@@ -16,6 +16,10 @@ from app.quality.sequential_limits import min_consecutive_events_above_limit
 from app.quality.share_of_cases import text_on_share_of_cases
 
 
+# Of people who guess, who may in the end count as those about whom nothing is found.
+MAX_SHARE_OF_GUESSERS = 0.1
+
+
 class FailedChecksRule(QualityRule):
     """Finds annotators who fail more checks of one kind than a careful person does."""
 
@@ -43,7 +47,7 @@ class FailedChecksRule(QualityRule):
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleAssessment:
         """Flag the annotator if too many checks were failed for an accident. Nothing is found if too many were met
-        for a guesser, or in the end if none was failed; a remark then says how often a guesser does as well.
+        for a guesser, or in the end if none was failed and few guessers do as well; a remark then says how many.
         """
         met_flags, guess_chances = self.met_flags(behaviour), self.guess_chances(behaviour)
         failures, shown, noun = int((~met_flags).sum()), len(met_flags), self.failure_unit.removeprefix("failed ")
@@ -62,7 +66,7 @@ class FailedChecksRule(QualityRule):
         guesser_share = probability_of_at_most_so_many_failures(failures, chances)
         return assessment._replace(
             figure=f"{failures} of {shown} failed",
-            final_state="fine" if not failures else None,
+            final_state="fine" if not failures and guesser_share <= MAX_SHARE_OF_GUESSERS else None,
             final_remark=f"Someone who guesses does as well {text_on_share_of_cases(guesser_share)}."
             if failures < shown
             else "",
