@@ -230,10 +230,8 @@ def start_and_register_background_loops(state: State, settings: Settings) -> lis
     """Start the loops of this process, and register them and its other background work with `/ready`."""
     interrupted_imports = InterruptedImports(state.database, state.campaign_monitor.request_scan)
     loops = [
-        BackgroundLoop(
-            name, work, pause_seconds=pause_seconds, wait_first=name not in {"revisions", "imports", "erasures"}
-        )
-        for name, work, pause_seconds in (
+        BackgroundLoop(name, work, pause_seconds=pause, wait_first=name not in {"revisions", "imports", "erasures"})
+        for name, work, pause in (
             ("revisions", state.due_revisions.revise_due_campaigns, due_revisions.DUE_REVISIONS_PAUSE_SECONDS),
             ("imports", interrupted_imports.continue_imports, INTERRUPTED_IMPORTS_PAUSE_SECONDS),
             ("erasures", state.erasures.finish_due_erasures, erasure_work.ERASURES_PAUSE_SECONDS),
