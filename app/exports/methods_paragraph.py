@@ -18,6 +18,7 @@ from app.analysis.fit_cache import FitCache
 from app.analysis.load_answers import has_answers
 from app.analysis.result_types import Answers, Cell, ResultTable
 from app.analysis.view import format_interval
+from app.annotation.platforms.registry import simulated_platform_names
 from app.campaigns.pay import hourly_pay_by_median_time_or_none, text_of_agreed_pay
 from app.campaigns.summaries import CampaignWithProgress, load_campaign_with_progress_or_refuse
 from app.designs.campaign import Campaign
@@ -45,7 +46,7 @@ KRIPPENDORFF_CITATION = "Klaus Krippendorff. 2004. Content Analysis: An Introduc
 
 LOAD_COUNTS = text(f"""
     SELECT count(*) FILTER (WHERE counts) AS tasks,
-           count(*) FILTER (WHERE counts AND source = 'simulation') AS simulated,
+           count(*) FILTER (WHERE counts AND source = ANY(CAST(:simulated AS text[]))) AS simulated,
            count(*) FILTER (WHERE counts AND source = 'import') AS imported,
            min(received_at) FILTER (WHERE counts AND source <> 'import') AS first_at,
            max(received_at) FILTER (WHERE counts AND source <> 'import') AS last_at,
@@ -99,7 +100,7 @@ async def load_methods_facts(connection: AsyncConnection, slug: str) -> MethodsF
     """Load the facts. Raises `NotFound` (`campaign_not_found`)."""
     campaign = await load_campaign_with_progress_or_refuse(connection, slug)
     parameters = {"campaign": campaign.id}
-    counts = (await connection.execute(LOAD_COUNTS, parameters)).one()
+    counts = (await connection.execute(LOAD_COUNTS, parameters | {"simulated": simulated_platform_names()})).one()
     excluded: dict[str, int] = {}
     for row in await connection.execute(COUNT_EXCLUDED_ANNOTATORS, parameters):
         reason = reason_of_exclusion(row.barred, row.by)

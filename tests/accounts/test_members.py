@@ -81,7 +81,7 @@ async def test_a_guest_who_manages_a_campaign_makes_none_of_it(app, client, engi
     refused = await client.post(f"/admin/campaigns/{campaign.slug}/copy")
     assert (refused.status_code, "role_forbids" in refused.text) == (403, True)
     # Several sentences are no heading.
-    assert '<h1>You can’t do this here</h1>\n<p class="refusal">Your role here is' in refused.text
+    assert '<h1>You can’t do this here</h1>\n<p class="refusal">Your role on this server is' in refused.text
     assert "/copy" not in (await client.get(f"/admin/campaigns/{campaign.slug}")).text
 
 

@@ -69,5 +69,5 @@ async def test_the_table_with_all_its_columns_fits_a_small_laptop_and_a_phone(
     async for width in each_width(page, 1280, 390):
         assert await page.locator(".scroll").evaluate("it => it.scrollWidth <= it.clientWidth"), width
         assert await violations(page) == "", width
-    await page.get_by_role("link", name="Answers", exact=True).click()
+    await page.get_by_role("link", name="Tasks", exact=True).click()
     await expect(page).to_have_url(f"{address}?sort=answers")

@@ -75,7 +75,8 @@ async def test_annotators_go_with_the_others_at_one_figure_on_their_page_and_in_
     }
     assert on_page == pytest.approx(in_analysis)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
-    assert f"<td>{on_page['A1']:.2f}".replace("-", "−") in html
+    figure = f"{on_page['A1']:.2f}".replace("-", "−")
+    assert f'<td data-head="Agreement with others">{figure}' in html
     assert not re.search(r">\s*-\d|to -\d", html)
 
 

@@ -295,7 +295,7 @@ async def test_the_page_of_annotators_says_how_many_were_met(engine, researcher)
     await hits_with_checks(engine, campaign, want=2)
     await create_annotator(engine, campaign, "another")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
-    assert '<td class="figure">1 of 2</td>' in page
+    assert '<td class="figure" data-head="Checks passed">1 of 2</td>' in page
     assert page.count("of 2</td>") == 1
     assert "<dd>1 of 2</dd>" in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
 
