@@ -131,7 +131,8 @@ class ColumnSchema(BaseModel):
 MAX_NOTE_SUBJECTS = 100  # of the things that a note speaks of, which may be most items of a campaign
 NOTE_CODES = (
     "`accuracy_is_exact`, `all_tied`, `annotators_set_aside`, `annotators_without_label`, `baseline`, "
-    "`baseline_advice`, `careless_annotators`, `confidence_too_high`, `counts_depend_on_company`, `cycle`, `dependent_pairs`, "
+    "`baseline_advice`, `careless_annotators`, `confidence_too_high`, `counts_depend_on_company`, `cycle`, "
+    "`dependent_pairs`, "
     "`draws_without_figure`, `draws_without_value`, `errors_by_probes`, `errors_left_out`, `errors_with_known_spread`, "
     "`errors_without_opponents`, `few_items_a_pair`, `few_items_shared`, `fewer_than_three_labels`, "
     "`figure_without_interval`, `groups_of_annotators`, `groups_of_items`, `groups_of_systems`, `halo`, "
