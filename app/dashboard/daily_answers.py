@@ -24,7 +24,7 @@ COUNT_NEW_ANSWERS_SQL = """
     FROM {source}
     GROUP BY 1, 2, 3
 """
-# Of campaigns that were never read, all answers are: to find each by the index would take ten times as long.
+# A campaign that was never read is read in full: to find each answer by the index would take ten times as long.
 COUNT_NEW_ANSWERS = text(
     COUNT_NEW_ANSWERS_SQL.format(
         source="""(

@@ -171,7 +171,7 @@ def paragraph_about_campaign(facts: MethodsFacts, now: datetime) -> str:
             "these are not data of people."
         )
     if counts.imported:
-        sentences.append(f"{pluralize(counts.imported, 'task')} were imported, not answered in Easel.")
+        sentences.append(f"Imported, not answered in Easel: {pluralize(counts.imported, 'task')}.")
     return " ".join(filter(None, sentences))
 
 
@@ -222,7 +222,7 @@ def judgments_per_item_sentence(answers: Answers) -> str:
     counts = np.delete(answers.judgment_counts, [*answers.always_shown])
     mean = format_with_places(float(np.mean(counts)), 1)
     return (
-        f"{pluralize(int(counts.sum()), 'judgment')} count: {mean} per item on average, {counts.min():,} at least and "
+        f"Judgments that count: {int(counts.sum()):,}, {mean} per item on average, {counts.min():,} at least and "
         f"{counts.max():,} at most."
     )
 

@@ -75,7 +75,7 @@ async def load_outdated_consent_sentence_or_empty(
 async def load_settings_when_consent_was_stored(connection: AsyncConnection, campaign_id: int) -> dict[str, Any]:
     """Return the former values of settings that changed since the consent text was stored.
 
-    The text of a copy may have been stored in its original, or in the campaign of which that one is a copy.
+    The text of a copy may have been stored in its original, or in the campaign that this was copied from.
     """
     former_values: dict[str, Any] = {}
     line = NEWEST_LINE

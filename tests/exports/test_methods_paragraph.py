@@ -68,7 +68,7 @@ async def test_people_exclusions_judgments_and_pay_are_those_of_the_pages(engine
     assert "rule “too_fast”" not in text
     assert f"Answers were collected from {NOW:%Y-%m-%d} to {NOW:%Y-%m-%d} (UTC). The campaign was running on" in text
     assert "Annotators were paid £0.50 a task, which is £60.00 an hour by the median time of a task." in text
-    assert "60 judgments count: 6.0 per item on average, " in text
+    assert "Judgments that count: 60, 6.0 per item on average, " in text
 
 
 async def test_agreement_and_reliability_are_those_of_the_analysis(engine):
@@ -110,7 +110,7 @@ async def test_simulated_and_imported_answers_are_named(engine):
     assert "pay per hour: not available." in text
     await execute_sql(engine, "ALTER TABLE responses DISABLE TRIGGER USER")
     await execute_sql(engine, "UPDATE responses SET source = 'import'")
-    assert "15 tasks were imported, not answered in Easel." in await methods_text(engine, campaign)
+    assert "Imported, not answered in Easel: 15 tasks." in await methods_text(engine, campaign)
     await execute_sql(engine, "ALTER TABLE responses ENABLE TRIGGER USER")
 
 

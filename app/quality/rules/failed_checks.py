@@ -15,7 +15,7 @@ from app.quality.rule import Percent, QualityRule, RuleAssessment, RuleRequireme
 from app.quality.sequential_limits import min_consecutive_events_above_limit
 from app.quality.share_of_cases import text_on_share_of_cases
 
-# Of people who guess, who may in the end count as those about whom nothing is found.
+# A person who failed no check counts as "nothing found" only if at most this share of people who guess does as well.
 MAX_SHARE_OF_GUESSERS = 0.1
 
 
