@@ -183,13 +183,13 @@ class Provider:
         try:
             registry.validate(claims)
         except (JoseError, TypeError, ValueError, OverflowError) as problem:
-            raise provider_refused_error() from problem
+            raise login_reply_mismatch_error() from problem
         has_several_audiences = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
         if (has_several_audiences or "azp" in claims) and claims.get("azp") != self.client_id:
-            raise provider_refused_error()
+            raise login_reply_mismatch_error()
         subject, mail, verified = claims["sub"], claims.get("email"), claims.get("email_verified") is True
         if not is_nonempty_printable_text(subject) or len(subject) > MAX_SUBJECT_CHARACTERS:
-            raise provider_refused_error()
+            raise login_reply_mismatch_error()
         # Checked before lower-casing, which can turn letters of other alphabets into plain ones.
         email = mail.lower() if verified and isinstance(mail, str) and is_email_address(mail) else None
         return IdentityClaims(issuer=self.issuer, subject=subject, email=email)
@@ -216,7 +216,7 @@ class Provider:
             keys = await self._cached_or_fetched_document("keys", address, refresh=refresh)
             with suppress(JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 return dict(jwt.decode(token, KeySet.import_key_set(keys), algorithms=SIGNATURE_ALGORITHMS).claims)
-        raise provider_refused_error()
+        raise login_reply_mismatch_error()
 
     async def _cached_or_fetched_document(self, cache_key: str, address: str, *, refresh: bool = False) -> Any:
         until, document = self._documents.get(cache_key, (0.0, None))
@@ -252,7 +252,7 @@ class Provider:
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as problem:
             raise provider_unreachable_error() from problem
         if reply.status_code in (400, 401, 403) and method == "POST":
-            raise provider_refused_error()
+            raise login_reply_mismatch_error()
         try:
             document = json.loads(body) if reply.status_code == 200 else None
         except (ValueError, RecursionError):
@@ -274,7 +274,7 @@ def provider_unreachable_error() -> BadGateway:
     )
 
 
-def provider_refused_error() -> Unauthenticated:
+def login_reply_mismatch_error() -> Unauthenticated:
     return Unauthenticated(
         "The provider's reply does not match the login that you started. Start again.",
         code="provider_refused",

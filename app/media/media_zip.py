@@ -309,7 +309,7 @@ def iterate_pieces_of_zip_entry(
         data = stream.read(MEDIA_PIECE_BYTES)
         file_type = detect_content_type_or_none(data)
         if file_type is None:
-            raise_zip_refusal("media_type_unknown", sentence_on_unsupported_file_type(data), entry.filename)
+            raise_zip_refusal("media_type_unknown", predicate_on_unsupported_file_type(data), entry.filename)
         piece_number, bytes_left = 0, entry.file_size
         while data:
             yield UnpackedPiece(file_number, name, file_type, entry.file_size, piece_number, data)
@@ -335,7 +335,7 @@ def unpack_zip_entry_to_temporary_file(archive: zipfile.ZipFile, entry: zipfile.
     return cast("BinaryIO", file)
 
 
-def sentence_on_unsupported_file_type(first_bytes: bytes) -> str:
+def predicate_on_unsupported_file_type(first_bytes: bytes) -> str:
     """Return why a file is refused, with its apparent type."""
     if b"<svg" in first_bytes[:1000].lower():
         return "is an SVG, which can hold scripts. Save it as PNG."

@@ -158,7 +158,7 @@ async def add_prepared_bonuses_and_count_new(
     return len(lines)
 
 
-async def add_bonus_for_everyone_and_count_new(
+async def add_bonus_for_all_finished_and_count_new(
     connection: AsyncConnection, campaign: Campaign, amount: int, reason: str, *, request_key: str, now: datetime
 ) -> int:
     """Prepare the same bonus for everyone who finished and is neither held nor excluded; 0 if the same request was

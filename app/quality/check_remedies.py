@@ -156,7 +156,7 @@ class RemedyPlanner:
 
     def strict_remedy(self, kind: str) -> Iterator[CheckRemedy]:
         """Yield the first stricter rule that can flag someone, if there is one."""
-        for careful_percent, changed in self.stricter_campaigns(kind):
+        for careful_percent, changed in self.iterate_careful_percents_and_stricter_campaigns(kind):
             if self.can_flag(changed, kind):
                 percent, failures = changed.checks_percent, self.failures_needed(changed, kind)
                 workload = largest_workload_of_one_annotator(changed, self.item_count, self.check_counts)
@@ -172,7 +172,7 @@ class RemedyPlanner:
                 )
                 return
 
-    def stricter_campaigns(self, kind: str) -> Iterator[tuple[int, Campaign]]:
+    def iterate_careful_percents_and_stricter_campaigns(self, kind: str) -> Iterator[tuple[int, Campaign]]:
         """Yield the campaign with stricter rules and the failures of a careful person, in percent.
 
         The present share of tasks with a check comes first, then larger ones; with each of them the mildest rule.

@@ -13,7 +13,7 @@ from app.recruiting.studies import (
     change_study_state_or_places_or_refuse,
     draft_study_and_return_id_or_refuse,
     load_study_view_or_refuse,
-    study_total,
+    total_rewards_of_study,
 )
 from app.recruiting.study_trial import create_test_study_of_campaign_or_refuse
 
@@ -62,7 +62,7 @@ class StudySchema(BaseModel):
             places=state.places if state else plan.places,
             most_places=plan.most_places,
             minutes=plan.minutes,
-            total=study_total(state) if state else plan.total,
+            total=total_rewards_of_study(state) if state else plan.total,
             cost=StudyCostSchema.model_validate(view.cost) if view.cost else None,
             currency=plan.currency,
             hourly_pay=plan.hourly_pay,

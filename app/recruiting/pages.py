@@ -17,7 +17,7 @@ from app.recruiting.studies import (
     change_study_state_or_places_or_refuse,
     draft_study_and_return_id_or_refuse,
     load_study_view_or_refuse,
-    study_total,
+    total_rewards_of_study,
 )
 from app.recruiting.study_trial import create_test_study_of_campaign_or_refuse
 
@@ -51,7 +51,7 @@ async def render_study_page(
         "campaign": campaign,
         "platform": PLATFORMS[service_platform_name()],
         "view": view,
-        "total": view and view.state and study_total(view.state),
+        "total": view and view.state and total_rewards_of_study(view.state),
         "hundredths_text": hundredths_text,
         "test_study": test_study,
         "email": email,

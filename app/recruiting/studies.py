@@ -79,7 +79,7 @@ class StudyView:
     proposed_places: int | None
 
 
-def study_total(state: StudyState) -> int:
+def total_rewards_of_study(state: StudyState) -> int:
     """Rewards of all places of a study, in hundredths."""
     return state.reward * state.places
 
@@ -117,7 +117,7 @@ async def load_study_view_or_refuse(
             *iterate_study_warnings(plan, base_url, recommended),
             *iterate_cost_warnings(
                 plan.currency,
-                study_total(state) if state else plan.total,
+                total_rewards_of_study(state) if state else plan.total,
                 cost,
                 balance if state is None or state.status == "unpublished" else None,
             ),
@@ -253,7 +253,7 @@ async def change_study_state_or_places_or_refuse(
         if action == "publish":
             refuse_unconfirmed_publication(campaign, state, total)
         await call_service_or_refuse(lambda: service.publish_pause_or_resume_study(study, action))
-        after = {"total": money_text(study_total(state), account.currency)} if action == "publish" else None
+        after = {"total": money_text(total_rewards_of_study(state), account.currency)} if action == "publish" else None
     async with database.begin() as connection:
         await log_change(connection, "payments.study_changed", campaign, about=f"{study}: {action}", new_values=after)
 
@@ -264,10 +264,10 @@ def refuse_unconfirmed_publication(campaign: Campaign, state: StudyState, total:
         raise Conflict(
             "Launch the campaign first: until then, people find no work. Nothing was changed.", code="not_running"
         )
-    if total.strip() != hundredths_text(study_total(state)):
+    if total.strip() != hundredths_text(total_rewards_of_study(state)):
         raise Conflict(
-            f"The rewards of all {state.places:,} places are {hundredths_text(study_total(state))}. Type this total to "
-            "publish the study. Nothing was changed.",
+            f"The rewards of all {state.places:,} places are {hundredths_text(total_rewards_of_study(state))}. "
+            "Type this total to publish the study. Nothing was changed.",
             code="total_differs",
         )
 

@@ -79,25 +79,25 @@ def pair(first: Posterior, second: Posterior, scores_of_both: list[float], tuned
 def test_surprise_of_a_win_is_right_in_the_far_tails(subtests):
     for t, epsilon, v, w in WINS:
         with subtests.test(t=t, epsilon=epsilon, v=v, w=w):
-            assert truncated_normal.surprise_v_and_w_of_win(t, epsilon) == pytest.approx((v, w), rel=1e-12, abs=1e-300)
+            assert truncated_normal.v_and_w_of_win(t, epsilon) == pytest.approx((v, w), rel=1e-12, abs=1e-300)
 
 
 def test_surprise_of_a_draw_is_right_in_the_far_tails(subtests):
     for t, epsilon, v, w in DRAWS:
         with subtests.test(t=t, epsilon=epsilon, v=v, w=w):
-            assert truncated_normal.surprise_v_and_w_of_tie(t, epsilon) == pytest.approx((v, w), rel=1e-12, abs=1e-300)
+            assert truncated_normal.v_and_w_of_tie(t, epsilon) == pytest.approx((v, w), rel=1e-12, abs=1e-300)
 
 
 def test_a_draw_without_a_margin_has_the_limits_of_its_surprise():
-    assert truncated_normal.surprise_v_and_w_of_tie(2.0, 0.0) == (-2.0, 1.0)
-    assert truncated_normal.surprise_v_and_w_of_tie(2.0, 1e-9) == pytest.approx((-2.0, 1.0), abs=1e-15)
+    assert truncated_normal.v_and_w_of_tie(2.0, 0.0) == (-2.0, 1.0)
+    assert truncated_normal.v_and_w_of_tie(2.0, 1e-9) == pytest.approx((-2.0, 1.0), abs=1e-15)
 
 
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e3))
 @example(104473564.97123738, 1.2418464842533652e-08)  # where w would round to a little more than 1
 def test_surprises_are_bounded_however_far_out(t, epsilon):
-    v_win, w_win = truncated_normal.surprise_v_and_w_of_win(t, epsilon)
-    v_draw, w_draw = truncated_normal.surprise_v_and_w_of_tie(t, epsilon)
+    v_win, w_win = truncated_normal.v_and_w_of_win(t, epsilon)
+    v_draw, w_draw = truncated_normal.v_and_w_of_tie(t, epsilon)
     assert max(0.0, (epsilon - t) * (1 - 1e-12)) <= v_win <= max(0.0, epsilon - t) + 1
     assert abs(v_draw) <= abs(t)
     assert v_draw * t <= 0
@@ -110,8 +110,8 @@ def test_surprises_agree_with_the_trueskill_package(t, epsilon):
     env = oracle.TrueSkill(backend=EXACT)
     win = env.v_win(t, epsilon), env.w_win(t, epsilon)
     draw = env.v_draw(t, epsilon), env.w_draw(t, epsilon)
-    assert truncated_normal.surprise_v_and_w_of_win(t, epsilon) == pytest.approx(win, rel=1e-6, abs=1e-9)
-    assert truncated_normal.surprise_v_and_w_of_tie(t, epsilon) == pytest.approx(draw, rel=1e-6, abs=1e-9)
+    assert truncated_normal.v_and_w_of_win(t, epsilon) == pytest.approx(win, rel=1e-6, abs=1e-9)
+    assert truncated_normal.v_and_w_of_tie(t, epsilon) == pytest.approx(draw, rel=1e-6, abs=1e-9)
 
 
 def test_first_wins_gives_the_hand_checked_posteriors():

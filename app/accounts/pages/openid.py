@@ -14,7 +14,7 @@ from app.accounts.guards import (
     researcher_router,
     session_secret_or_empty,
 )
-from app.accounts.openid import IdentityClaims, LoginState, Provider, provider_denied_error, provider_refused_error
+from app.accounts.openid import IdentityClaims, LoginState, Provider, login_reply_mismatch_error, provider_denied_error
 from app.accounts.pages.account import (
     ACCOUNT_PATH,
     SEND_ORIGIN_HEADERS,
@@ -141,7 +141,7 @@ async def connect_identity_and_redirect_or_refuse(
     async with database.begin() as connection:
         session = await login.load_login_session_or_none(connection, session_secret_or_empty(request), now=now)
         if session is None or session.user_id != user_id:
-            raise provider_refused_error()
+            raise login_reply_mismatch_error()
         await identities.connect_identity_or_refuse(connection, claims, user_id, now=now)
     return RedirectResponse(f"{ACCOUNT_PATH}?done=connected", status_code=303)
 
@@ -168,10 +168,10 @@ def matching_login_state_or_refuse(request: Request, state: str) -> LoginState:
             request.cookies.get(login_state_cookie_name(request), ""), max_age=LOGIN_STATE_SECONDS
         )
     except BadSignature:
-        raise provider_refused_error() from None
+        raise login_reply_mismatch_error() from None
     login_state = LoginState.model_validate(stored_state)
     if not secrets.is_same_secret(login_state.state, state):
-        raise provider_refused_error()
+        raise login_reply_mismatch_error()
     return login_state
 
 

@@ -69,8 +69,8 @@ def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float]
         columns,
         validated_scores_of_hit_as_floats(scores, len(mu)),
         parameters,
-        apply_win=partial(_normal_posteriors_after_outcome, surprise=truncated_normal.surprise_v_and_w_of_win),
-        apply_tie=partial(_normal_posteriors_after_outcome, surprise=truncated_normal.surprise_v_and_w_of_tie),
+        apply_win=partial(_normal_posteriors_after_outcome, surprise=truncated_normal.v_and_w_of_win),
+        apply_tie=partial(_normal_posteriors_after_outcome, surprise=truncated_normal.v_and_w_of_tie),
     )
 
 

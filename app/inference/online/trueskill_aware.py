@@ -86,9 +86,9 @@ def updated_pair_posteriors(
         c = _noise_of_difference(a, i[1] + j[1], parameters)
         t = a * (i[0] - j[0]) / c
         v, w = (
-            truncated_normal.surprise_v_and_w_of_tie(t, parameters.epsilon / c)
+            truncated_normal.v_and_w_of_tie(t, parameters.epsilon / c)
             if is_tied
-            else truncated_normal.surprise_v_and_w_of_win(t, 0.0)
+            else truncated_normal.v_and_w_of_win(t, 0.0)
         )
         parts.append((a / c * v, a * a / (c * c) * w))
     return _mixture_mean_and_variance(i, belief, parts, 1.0), _mixture_mean_and_variance(j, belief, parts, -1.0)

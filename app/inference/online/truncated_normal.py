@@ -25,7 +25,7 @@ _GAUSS_LEGENDRE_NODES = (
 )
 
 
-def surprise_v_and_w_of_win(t: float, epsilon: float) -> tuple[float, float]:
+def v_and_w_of_win(t: float, epsilon: float) -> tuple[float, float]:
     """Surprise functions v (5) and w (9) of a win: v >= 0 and w in [0, 1], both falling as t - epsilon grows.
 
     Args:
@@ -37,7 +37,7 @@ def surprise_v_and_w_of_win(t: float, epsilon: float) -> tuple[float, float]:
     return hazard, hazard * excess
 
 
-def surprise_v_and_w_of_tie(t: float, epsilon: float) -> tuple[float, float]:
+def v_and_w_of_tie(t: float, epsilon: float) -> tuple[float, float]:
     """Surprise functions v (6) and w (10) of a draw: v has the sign of -t, w lies in [0, 1].
 
     At epsilon = 0, where (6) and (10) are 0/0, it returns their limits -t and 1.

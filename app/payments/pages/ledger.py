@@ -171,7 +171,7 @@ async def submit_bonus_for_everyone_payable(
         key = f"{form.get('request', '') or secrets.token_hex(16)} {ledger.hash_content([amount, reason])}"
         async with database.begin() as connection:
             campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-            added = await ledger.add_bonus_for_everyone_and_count_new(
+            added = await ledger.add_bonus_for_all_finished_and_count_new(
                 connection, campaign, amount, reason, request_key=key, now=now
             )
     except Refusal as refusal:
