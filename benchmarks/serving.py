@@ -38,8 +38,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.accounts.tokens import issue_token_or_refuse
 from app.accounts.users import find_oldest_user_or_create_admin
+from app.annotation.onboarding.visit_progress import (
+    load_visited_campaign_or_refuse,
+    visit_version_to_admit_on_arrival_or_zero,
+)
 from app.annotation.platforms.assignments import WorkerTokens, find_or_create_assignment
 from app.annotation.platforms.platform import Arrival
+from app.annotation.platforms.registry import PLATFORMS
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
@@ -235,8 +240,12 @@ async def create_load_task(
         names = [f"{way}-{clients}-{k}" for k in range(PREPARED_ANNOTATORS)]
         if way == "page":
             driver = await driver_of(connection)
+            visited = await load_visited_campaign_or_refuse(driver, campaign.link_key)
+            admitted = visit_version_to_admit_on_arrival_or_zero(visited, PLATFORMS["link"])  # as the start button does
             visits = [
-                await find_or_create_assignment(driver, campaign.id, "link", Arrival(name, "visit"), now=NOW)
+                await find_or_create_assignment(
+                    driver, campaign.id, "link", Arrival(name, "visit"), now=NOW, admitted_visit_version=admitted
+                )
                 for name in names
             ]
             names = [worker_tokens.issue_or_reuse_token("link", campaign.link_key, visit) for visit in visits]
