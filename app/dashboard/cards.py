@@ -262,7 +262,7 @@ def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
     notes = [text_of_agreed_pay(campaign)]
     hourly_pay = hourly_pay_by_median_time_or_none(campaign, snapshot.usual_seconds, snapshot.hit_count)
     if hourly_pay is not None:
-        notes.append(f"{pay_with_currency_text(hourly_pay, campaign)} an hour by the median time of a task")
+        notes.append(f"{pay_with_currency_text(hourly_pay, campaign)} an hour at the median time of a task")
     beside = f"of about {cost_range_text(expected, campaign.currency)}" if expected else "spent"
     share = spent / expected[-1] if expected else 1.0 if spent else None
     return Card("Money", pay_with_currency_text(spent, campaign), beside, share, tuple(notes))

@@ -168,7 +168,7 @@ def paragraph_about_campaign(facts: MethodsFacts, now: datetime) -> str:
     if counts.simulated:
         sentences.append(
             f"Simulated annotators answered {counts.simulated:,} of the {pluralize(counts.tasks, 'task')}: "
-            "these are not data of people."
+            "these are not human data."
         )
     if counts.imported:
         sentences.append(f"Imported, not answered in Easel: {pluralize(counts.imported, 'task')}.")
@@ -183,7 +183,9 @@ def annotators_sentence(facts: MethodsFacts) -> str:
 def exclusions_sentence(facts: MethodsFacts) -> str:
     """Return how many annotators and answers are excluded, and why."""
     total = sum(facts.excluded_by_reason.values())
-    single = f" {pluralize(facts.excluded_answers, 'single answer')} were excluded." if facts.excluded_answers else ""
+    excluded_answers = pluralize(facts.excluded_answers, "answer")
+    verb = "was" if facts.excluded_answers == 1 else "were"
+    single = f" Of the others, {excluded_answers} {verb} excluded." if facts.excluded_answers else ""
     if not total:
         return f"No annotator was excluded.{single}"
     reasons = "; ".join(f"{count:,}: {reason}" for reason, count in sorted(facts.excluded_by_reason.items()))
@@ -209,7 +211,7 @@ def pay_sentence(facts: MethodsFacts) -> str:
         return f"Pay: {NOT_AVAILABLE}."
     if facts.hourly_pay is None:
         return f"Annotators were paid {text_of_agreed_pay(campaign)}; pay per hour: {NOT_AVAILABLE}."
-    hourly = f"{format_money(facts.hourly_pay, campaign.currency, ENGLISH)} an hour by the median time of a task"
+    hourly = f"{format_money(facts.hourly_pay, campaign.currency, ENGLISH)} an hour at the median time of a task"
     return f"Annotators were paid {text_of_agreed_pay(campaign)}, which is {hourly}."
 
 

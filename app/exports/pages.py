@@ -67,7 +67,7 @@ def iterate_available_export_sections(
         )
         yield "Segments", contents, [(f"segments.{end}", title) for end, title in DOWNLOAD_FORMATS]
     contents = (
-        "One row for each item that was shown but not answered: annotator, task, status (open, expired or given up), "
+        "One row for each item that was shown but not answered: annotator, task, state (open, expired or given up), "
         "and times."
     )
     yield "Shown, not answered", contents, [(f"unanswered.{end}", title) for end, title in DOWNLOAD_FORMATS]

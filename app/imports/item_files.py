@@ -18,7 +18,7 @@ from app.uploads import (
 )
 
 READ_AS_TITLES = {
-    READ_AS_AUTO: "what it looks like",
+    READ_AS_AUTO: "detect",
     READ_AS_TABLE: "a table with a header",
     READ_AS_LINES: "one text per line",
 }

@@ -177,7 +177,7 @@ async def store_output_returning_former_and_version(
         "digest": await load_digest_of_files_in_output_or_none(connection, campaign, new_text),
     }
     if await connection.scalar(HAS_EQUAL_OUTPUT, new_values):
-        message = "Another system has this output for the segment, so it cannot become this text. Nothing was changed."
+        message = "Another system has this output for the segment; choose a different text. Nothing was changed."
         raise Conflict(message, code="output_taken")
     await connection.execute(STORE_FORMER_OUTPUTS, key | {"now": now})
     await connection.execute(UPDATE_OUTPUTS, new_values)

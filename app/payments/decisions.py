@@ -169,7 +169,7 @@ def refuse_decision_on_submission_unless_possible(
     """
     if decided.decision not in ACTION_BY_DECISION:
         raise Invalid(
-            f"“{shorten_echo(decided.decision)}” is no decision: approve, reject or request_return.", code="invalid"
+            f"Choose approve, reject or request_return, not “{shorten_echo(decided.decision)}”.", code="invalid"
         )
     if not has_token(account):
         raise Conflict("Easel has no token to call the platform with. Nothing was changed.", code="no_token")

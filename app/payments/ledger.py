@@ -333,7 +333,7 @@ async def retry_failed_payments_and_count_them(
     by = CURRENT_ACTOR.get().name
     rows = (await connection.execute(RETRY_FAILED_PAYMENTS, {"campaign": campaign.id, "by": by})).all()
     if not rows:
-        raise Conflict("No payment failed that could be sent again. Nothing was changed.", code="nothing_to_pay")
+        raise Conflict("There is no failed payment to send. Nothing was changed.", code="nothing_to_pay")
     totals = await load_ledger_totals(connection, campaign.id, account)
     if totals.amount_counted_against_budget > account.budget:
         amount = sum(row.amount for row in rows)
@@ -350,7 +350,7 @@ STATES_BY_DECISION = {"sent": ("unknown",), "again": ("unknown", "failed"), "can
 def refuse_decision_unless_possible(payment: Row[Any], decision: str, *, is_connected: bool, now: datetime) -> None:
     """Raise a refusal if the decision is not possible, or not yet."""
     if decision not in STATES_BY_DECISION:
-        raise Invalid(f"“{shorten_echo(decision)}” is no decision: sent, again or cancel.", code="invalid")
+        raise Invalid(f"Choose sent, again or cancel, not “{shorten_echo(decision)}”.", code="invalid")
     if payment.kind == "reward" and (decision == "again" or payment.state != "unknown"):
         raise Conflict(
             f"Payment {payment.id} is the reward of a submission. Approve or reject the submission instead. Nothing "

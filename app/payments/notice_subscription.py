@@ -43,10 +43,10 @@ STORE_PROBLEM_OF_SUBSCRIPTION = text("""
     WHERE campaign_id = :campaign AND hook_subscription = :subscription
 """)
 SUBSCRIPTION_IS_DISABLED = (
-    "The platform has disabled the notices, because it could not deliver them for days. End the subscription and begin "
-    "it again once the server can be reached."
+    "The platform has disabled the notices, because it could not deliver them for days. End the notices and subscribe "
+    "again once the server can be reached."
 )
-SUBSCRIPTION_IS_GONE = "The platform no longer has the subscription to notices. End it here and begin it again."
+SUBSCRIPTION_IS_GONE = "The platform no longer has the subscription to notices. End it, then subscribe again."
 
 
 def notice_address(base_url: str, account: Row[Any]) -> str:

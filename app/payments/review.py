@@ -37,7 +37,7 @@ FINDING_SENTENCES = {
     "ended_there": "All answers are here, but it was returned or timed out at the platform, so it is not paid.",
     "rejected_there": "All answers are here and nobody held the annotator, but it was rejected at the platform.",
     "open_there": "All answers are here, but the person has not entered the code at the platform yet.",
-    "decision_unclear": "The platform has not replied to its rejection, or to the request to return it. Check there.",
+    "decision_unclear": "The platform has not replied to the rejection or the request to return it. Check there.",
     "return_requested": "You asked the person to return it. If they do not, approve or reject it.",
     "held": "The annotator is held or excluded. Decide yourself.",
     "approvable": "All answers are here. It can be approved.",

@@ -294,7 +294,7 @@ async def book_rewards_and_return_problems(database: AsyncEngine, campaign_id: i
     if beyond_budget:
         problems.append(
             f"The budget has no room for the reward of {pluralize(beyond_budget, 'submission')} waiting for review, so "
-            "Easel does not approve them. Raise the budget on the page Payments."
+            "Easel does not approve them. Raise the budget on the Payments page."
         )
     if unknown:
         problems.append(

@@ -82,7 +82,7 @@ async def test_a_number_and_answers_that_screen_people_out_are_built_by_keyboard
     await expect(cards.nth(1).get_by_label("Least possible")).to_have_value("0")
     await cards.nth(1).get_by_label("Greatest possible").fill("-1")
     await save(page)
-    await expect(cards.nth(1).get_by_text("leave a number with which people can take part")).to_be_visible()
+    await expect(cards.nth(1).get_by_text("at least one number must let people take part")).to_be_visible()
     async for width in each_width(page, 1280, 320):
         assert await violations(page) == "", width
         assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width

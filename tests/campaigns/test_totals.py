@@ -285,7 +285,7 @@ async def test_the_small_preview_names_the_reward_of_a_person(engine, researcher
 async def test_before_the_launch_one_press_gives_each_person_the_tasks_that_show_all_items(engine, researcher):
     campaign = await study(engine, **REWARD)
     page = f"/admin/campaigns/{campaign.slug}"
-    said = "Each person judges about 57 of the 60 items in 12 tasks, not all: gold items take places, too."
+    said = "Each person judges about 57 of the 60 items in 12 tasks, not all: gold items fill places, too."
     assert said in words((await researcher.get(f"{page}/launch/confirm")).text)
     assert (await researcher.post(f"{page}/tasks-for-all-items")).status_code == 303
     launch = words((await researcher.get(f"{page}/launch/confirm")).text)

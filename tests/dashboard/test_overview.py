@@ -100,7 +100,7 @@ async def test_pay_per_hour_waits_for_some_tasks(engine, researcher):
         when = NOW + timedelta(minutes=task)
         hit = await try_to_lease_hit(engine, me, now=when)
         await submit_scores(engine, me, hit, now=when + timedelta(seconds=30))
-    assert "£60.00 an hour by the median time of a task" in await page_of(researcher, campaign)
+    assert "£60.00 an hour at the median time of a task" in await page_of(researcher, campaign)
 
 
 async def test_simulated_annotators_cost_nothing_even_if_they_are_excluded(engine, researcher):

@@ -136,7 +136,7 @@ async def test_a_chosen_item_shows_its_posterior_and_who_said_what(engine, resea
     assert "Beta(1.25, 1.75)" in page
     assert f'<td><a href="{address(campaign)}/annotators/A1">A1</a></td><td class="figure">25</td>' in page
     assert 'aria-label="A1: 25"' in page
-    assert "1 task with it" in page
+    assert "In 1 task" in page
     curve = json.loads(page.partition('id="density">')[2].partition("</script>")[0])
     now = curve["now"]
     assert sum(now["density"]) / len(now["density"]) == pytest.approx(0.01, abs=1e-5)  # per point, over 100 points

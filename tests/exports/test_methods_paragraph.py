@@ -67,7 +67,7 @@ async def test_people_exclusions_judgments_and_pay_are_those_of_the_pages(engine
     assert "Of 4 annotators who answered, 2 are excluded (1: decision of a researcher; 1: rule “" in text
     assert "rule “too_fast”" not in text
     assert f"Answers were collected from {NOW:%Y-%m-%d} to {NOW:%Y-%m-%d} (UTC). The campaign was running on" in text
-    assert "Annotators were paid £0.50 a task, which is £60.00 an hour by the median time of a task." in text
+    assert "Annotators were paid £0.50 a task, which is £60.00 an hour at the median time of a task." in text
     assert "Judgments that count: 60, 6.0 per item on average, " in text
 
 
@@ -106,7 +106,7 @@ async def test_each_criterion_has_its_own_sentences(engine):
 async def test_simulated_and_imported_answers_are_named(engine):
     campaign = await create_answered_campaign(engine, CAMPAIGNS["slider"][0], pay_per_hit=0.5)
     text = await methods_text(engine, campaign)
-    assert "Simulated annotators answered 15 of the 15 tasks: these are not data of people." in text
+    assert "Simulated annotators answered 15 of the 15 tasks: these are not human data." in text
     assert "pay per hour: not available." in text
     await execute_sql(engine, "ALTER TABLE responses DISABLE TRIGGER USER")
     await execute_sql(engine, "UPDATE responses SET source = 'import'")

@@ -59,7 +59,7 @@ async def test_the_button_says_what_an_approval_pays(engine, researcher, page, s
     [
         ({"message": "too short"}, "these are 9"),
         ({"category": "RUDE"}, "Choose why"),
-        ({"decision": "shout"}, "is no decision"),
+        ({"decision": "shout"}, "Choose approve, reject or request_return, not"),
         ({"submission": "s9"}, "has no submission"),
     ],
 )

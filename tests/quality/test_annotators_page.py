@@ -222,5 +222,5 @@ async def test_in_a_rehearsal_no_time_and_no_pay_per_hour_is_shown_and_values_ar
     assert "£60.00" not in html
     assert "in all</span>" not in html
     assert "they do not come from what the items say" in html
-    assert "an hour by the median time" not in (await researcher.get(address)).text
+    assert "an hour at the median time" not in (await researcher.get(address)).text
     assert (await researcher.get(f"{address}/annotators/A1")).status_code == 200

@@ -126,7 +126,7 @@ def parse_question_line(line: str) -> EntryQuestion:
     match = QUESTION_LINE_PATTERN.fullmatch(line.strip())
     if match is None:
         raise ValueError(
-            f"“{shorten_echo(line)}” needs a name of letters, digits and _, a colon and a space, and the question"
+            f"“{shorten_echo(line)}” must be a name (letters, digits, _), a colon, a space and the question"
         )
     question, *all_parts = [part.strip() for part in match["rest"].split("|")]
     if is_blank(question) or len(question) > MAX_QUESTION_CHARACTERS:
@@ -172,7 +172,7 @@ def condition_error_or_none(question: EntryQuestion, earlier_questions: Iterable
         return f"{question.name}: no question with choices before it has the name “{shorten_echo(earlier_name)}”"
     unknown = [answer for answer in answers if answer not in choices[earlier_name]]
     if unknown:
-        return f"{question.name}: “{shorten_echo(unknown[0])}” is no choice of {earlier_name}"
+        return f"{question.name}: {earlier_name} has no choice “{shorten_echo(unknown[0])}”"
     return None
 
 
@@ -189,7 +189,7 @@ def question_with_choices(question: EntryQuestion, choice_parts: Sequence[str]) 
     if len(set(choices)) < len(choices):
         raise ValueError(f"{question.name}: give each choice only once")
     if choices and len(screening) == len(choices):
-        raise ValueError(f"{question.name}: leave a choice with which people can take part")
+        raise ValueError(f"{question.name}: at least one choice must let people take part")
     return question._replace(choices=tuple(choices), screening_choices=screening)
 
 
@@ -210,7 +210,7 @@ def parse_number_limits(name: str, parts: Sequence[str]) -> NumberLimits:
     least = max(limit for limit in (-MAX_NUMBER, numbers.minimum, numbers.screened_under) if limit is not None)
     greatest = min(limit for limit in (MAX_NUMBER, numbers.maximum, numbers.screened_over) if limit is not None)
     if least > greatest:
-        raise ValueError(f"{name}: leave a number with which people can take part")
+        raise ValueError(f"{name}: at least one number must let people take part")
     return numbers
 
 

@@ -134,7 +134,7 @@ def parse_quota_line(line: str, questions: Sequence[EntryQuestion]) -> Quota:
         raise ValueError(f"“{match['question']}” is not a question with choices")
     if match["answer"] not in question.choices or question.screens_out(match["answer"]):
         raise ValueError(
-            f"“{shorten_echo(match['answer'])}” is not a choice of “{question.name}” with which people can take part"
+            f"“{shorten_echo(match['answer'])}” is not a choice of “{question.name}” that lets people take part"
         )
     return Quota(question.name, match["answer"], int(match["limit"]))
 

@@ -36,7 +36,7 @@ class VisitSettings(InputModel):
     )  # fmt: skip
     passphrase: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default="", title="Passphrase of the open link", json_schema_extra=EDITABLE | PRIVATE,
-        description="Visitors of the open link must enter it. Do not use one of your own passwords.",
+        description="Visitors to the open link must enter it. Do not use one of your own passwords.",
     )  # fmt: skip
     people_per_address: Annotated[int, Field(ge=1, le=2_000)] | None = Field(
         default=None, title="New people per network address", json_schema_extra=EDITABLE,
@@ -70,7 +70,7 @@ class VisitSettings(InputModel):
 
     quotas: Annotated[list[QuotaLine], Field(max_length=MAX_QUOTAS)] = Field(
         default=[], title="Quotas", json_schema_extra=EDITABLE,
-        description="Maximum number of people who give an answer, one per line, for example: native_language = German: "
+        description="How many people may give an answer, one quota per line, such as: native_language = German: "
         "50",
     )  # fmt: skip
     training: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(
@@ -80,7 +80,7 @@ class VisitSettings(InputModel):
     )  # fmt: skip
     qualification: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(
         default=Campaign.qualification, title="Qualification",
-        description="Practice items that people must pass before they start, in the same format.",
+        description="Items that people must pass first, in the format of the training.",
     )  # fmt: skip
     pass_percent: int = Field(
         default=Campaign.pass_percent, ge=1, le=100, title="Pass mark (%)",

@@ -255,7 +255,7 @@ async def test_a_person_with_two_quotas_needs_a_place_in_both(client, engine):
         (["sex = female: 5"], "not a question with choices"),
         (["comments = none: 5"], "not a question with choices"),
         (["gender = other: 5"], "not a choice"),
-        (["gender = rather not: 5"], "with which people can take part"),
+        (["gender = rather not: 5"], "that lets people take part"),
         (["gender = female: 5", "gender = female: 6"], "only one quota"),
     ],
 )
