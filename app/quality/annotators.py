@@ -78,10 +78,11 @@ SUMMARIZE_ANSWERS = text(f"""
     SELECT a.id, count(*) FILTER (WHERE a.first) AS answers, count(*) FILTER (WHERE a.counts) AS counted,
            max(a.received_at) AS last_at,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS seconds,
-           percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds / a.items) AS seconds_per_item,
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds / a.items)
+               FILTER (WHERE a.source <> 'simulation') AS seconds_per_item,
            array_agg(a.seconds) FILTER (WHERE a.seconds IS NOT NULL) AS times, avg(a.changes) AS changes
     FROM (
-        SELECT r.annotator_id AS id, r.received_at, r.counts, r.replaces IS NULL AS first,
+        SELECT r.annotator_id AS id, r.received_at, r.counts, r.source, r.replaces IS NULL AS first,
                {SECONDS_TO_ANSWER} AS seconds, greatest(cardinality(r.items) - :always_shown, 1) AS items,
                (SELECT avg(CAST(c AS float8)) FROM jsonb_array_elements_text(r.telemetry -> 'changes') AS c) AS changes
         FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses

@@ -188,6 +188,14 @@ async def test_a_few_quick_tasks_do_not_mark_anybody_as_faster_than_reading(engi
     assert "faster than reading</span>" not in html
 
 
+async def test_simulated_annotators_are_not_marked_as_faster_than_reading(engine, researcher):
+    campaign, _, _ = await answer_hits(engine, people=1, hits=12)
+    await took(engine, {1: 0.1})
+    await execute_sql(engine, "UPDATE responses SET source = 'simulation'")
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
+    assert "faster than reading</span>" not in html
+
+
 async def test_what_an_hour_pays_is_told_where_pay_is_known(engine, researcher):
     campaign, _, _ = await answer_hits(engine, people=2, hits=10, pay_per_hit=0.5, currency="EUR")
     await took(engine, {1: 60, 2: 120})
