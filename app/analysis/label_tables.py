@@ -14,6 +14,7 @@ from app.analysis.answer_kinds import (
     notes_on_reading_as_kind,
 )
 from app.analysis.chart_axes import SHARE_AXIS
+from app.analysis.label_columns import FoldedColumns, LabelColumnGroup
 from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, TableMethod, TableSection
 from app.analysis.result_types import (
     Answers,
@@ -286,6 +287,13 @@ LABEL_ANNOTATOR_TABLE = TableMethod(
     options=("classes",),
     shows_annotators=True,
     dot_plot=DotPlotColumn("accuracy", SHARE_AXIS),
+    folded_columns=FoldedColumns(
+        Column("by_label", "By label", "text"),
+        (
+            LabelColumnGroup("accuracy_", "Accuracy for items of ", "Accuracy"),
+            LabelColumnGroup("evidence_", "Expected labels of items of ", "Expected labels"),
+        ),
+    ),
 )
 
 LABEL_ITEM_TABLE = TableMethod(
@@ -298,6 +306,11 @@ LABEL_ITEM_TABLE = TableMethod(
     options=("classes",),
     per_item=True,
     dot_plot=DotPlotColumn("confidence", SHARE_AXIS),
+    folded_columns=FoldedColumns(
+        Column("by_label", "Most probable labels", "text"),
+        (LabelColumnGroup("probability_", "Probability of ", "Probability"),),
+        shows_largest=True,
+    ),
     exports=(
         MethodExport(
             "item_labels",

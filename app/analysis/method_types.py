@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from app.analysis.chart_axes import Axis
+from app.analysis.label_columns import FoldedColumns
 from app.analysis.result_types import Answers, Cell, Options, ResultTable, Scores
 from app.analysis.scatter import Scatter
 from app.inference.observations.judgment_kinds import JudgmentKind
@@ -115,6 +116,7 @@ class TableMethod:
         compares_systems_or_pairs: Only for campaigns of systems, and for designs that compare free pairs.
         shade_of_cell: Returns the shade of a cell, 0 to 10, None for none; for tables that are a matrix.
         dot_plot: The column that is drawn, if any.
+        folded_columns: Columns of labels that pages show as one where there are many labels.
         draw_picture: Draws all rows; returns None if there is nothing to draw.
         exports: Files that need the same fit.
 
@@ -137,6 +139,7 @@ class TableMethod:
     compares_systems_or_pairs: bool = False
     shade_of_cell: Callable[[Cell], int | None] | None = None
     dot_plot: DotPlotColumn | None = None
+    folded_columns: FoldedColumns | None = None
     draw_picture: Callable[[ResultTable], Scatter | None] | None = None
     exports: tuple[MethodExport, ...] = ()
 

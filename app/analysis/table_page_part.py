@@ -15,6 +15,7 @@ from app.analysis.chart_axes import (
     percents_of_interval_ends_or_none,
 )
 from app.analysis.fit_cache import FitCache
+from app.analysis.label_columns import LabelFigureFormatter, LabelFigures
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.methods import TABLE_METHODS
 from app.analysis.result_types import Cell, Column, ColumnKind, Options, ResultTable
@@ -67,6 +68,7 @@ class FormattedCell:
     kind: ColumnKind
     words: str
     shade: int | None = None
+    figures_by_label: tuple[LabelFigures, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,10 @@ def build_table_part(name: str, method: TableMethod, table: ResultTable, view: A
         | (names_of_figure_columns_without_figures(table) - {dot_plot.name if dot_plot else ""})
     )
     columns = tuple(column for column in table.columns if column.name not in omitted_columns)
+    formatter, folded_names = None, set[str]()
+    if method.folded_columns and (folded_names := method.folded_columns.replaced_names(table)):
+        formatter = LabelFigureFormatter.of_table(method.folded_columns, table)
+        columns = (*(column for column in columns if column.name not in folded_names), method.folded_columns.column)
     decimals_by_column = {
         column.name: decimals_for_values(column_values(table, column.name)) for column in table.columns
     }
@@ -213,7 +219,14 @@ def build_table_part(name: str, method: TableMethod, table: ResultTable, view: A
         [dict(zip(decimals_by_column, row, strict=True)).get("group") for row in page.rows]
     )
     rows = tuple(
-        replace(format_table_row(table, row, dot_plot, decimals_by_column, omitted_columns), group=group)
+        replace(
+            row_with_cell_of_labels(
+                format_table_row(table, row, dot_plot, decimals_by_column, omitted_columns | folded_names),
+                dict(zip(decimals_by_column, row, strict=True)),
+                formatter,
+            ),
+            group=group,
+        )
         for row, group in zip(page.rows, groups, strict=True)
     )
     if method.shade_of_cell:
@@ -233,6 +246,22 @@ def build_table_part(name: str, method: TableMethod, table: ResultTable, view: A
         table.notes,
         picture,
     )
+
+
+def row_with_cell_of_labels(
+    row: FormattedRow, cells: Mapping[str, Cell], formatter: LabelFigureFormatter | None
+) -> FormattedRow:
+    """Return the row with one more cell, which has the figures of all labels; the same row without a formatter."""
+    if formatter is None:
+        return row
+    column = formatter.folded.column
+    cell = FormattedCell(
+        column.name,
+        column.kind,
+        formatter.summary_of_row(cells),
+        figures_by_label=formatter.figures_of_row(cells),
+    )
+    return replace(row, cells=[*row.cells, cell])
 
 
 def row_with_shaded_cells(row: FormattedRow, shade_of_cell: Callable[[Cell], int | None]) -> FormattedRow:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
@@ -17,14 +16,13 @@ from app.designs.unit import UNKNOWN_SPREAD
 from app.goals.progress import format_goal_progress, text_that_identifies_goal
 from app.goals.settings import NO_GOAL
 from app.record import pace
-from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, load_hit_count_by_minute, minutes_since_epoch
+from app.record.answer_rates import (
+    load_answer_times_by_campaign,
+    load_hit_count_by_minute_by_campaign,
+    minutes_since_epoch,
+)
 
 INTERVALS_BUDGET_SECONDS = 1.0  # for all campaigns; after that, an interval is shown as “being read”
-
-LOAD_FIRST_AND_LAST_ANSWER = text(f"""
-    SELECT {FIRST_ANSWER_TIME_COLUMN},
-           (SELECT received_at FROM responses WHERE campaign_id = :campaign ORDER BY seq DESC LIMIT 1) AS last_at
-""")
 
 
 @dataclass(frozen=True)
@@ -48,53 +46,65 @@ class CampaignPace:
 async def load_campaign_pace_by_id(
     connection: AsyncConnection, precision_replay: PrecisionReplay, campaigns: Sequence[Campaign], *, now: datetime
 ) -> dict[int, CampaignPace]:
-    """Return the pace of each campaign, by the id of its row."""
+    """Return the pace of each campaign, by the id of its row.
+
+    Three statements serve all campaigns; only new answers are read campaign by campaign, in limited time.
+    """
     deadline = time.monotonic() + INTERVALS_BUDGET_SECONDS
-    return {
-        campaign.id: await load_pace_and_progress_of_campaign(connection, precision_replay, campaign, deadline, now=now)
-        for campaign in campaigns
+    launched_ids = [campaign.id for campaign in campaigns if campaign.status != "draft"]
+    times_by_id = await load_answer_times_by_campaign(connection, launched_ids)
+    answered = [campaign for campaign in campaigns if campaign.id in times_by_id and times_by_id[campaign.id].last_at]
+    running_ids = [
+        campaign.id for campaign in answered if campaign.status == "running" and times_by_id[campaign.id].first_at
+    ]
+    minutes_by_id = await load_hit_count_by_minute_by_campaign(connection, running_ids, now)
+    criteria = [criterion for campaign in answered if campaign.design.is_ordered for criterion in campaign.criteria]
+    half_widths = await precision_replay.load_typical_half_widths(
+        connection, criteria, may_read_new_answers=lambda: time.monotonic() < deadline
+    )
+    half_widths_by_id: dict[int, list[float | None]] = {}
+    for criterion, half_width in zip(criteria, half_widths, strict=True):
+        half_widths_by_id.setdefault(criterion.campaign.id, []).append(half_width)
+    return {campaign.id: CampaignPace() for campaign in campaigns} | {
+        campaign.id: CampaignPace(
+            times_by_id[campaign.id].last_at,
+            rate_text_or_empty(times_by_id[campaign.id].first_at, minutes_by_id.get(campaign.id, {}), now),
+            *interval_and_goal_texts(precision_replay, campaign, half_widths_by_id.get(campaign.id, [])),
+        )
+        for campaign in answered
     }
 
 
-async def load_pace_and_progress_of_campaign(
-    connection: AsyncConnection,
-    precision_replay: PrecisionReplay,
-    campaign: Campaign,
-    intervals_deadline: float,
-    *,
-    now: datetime,
-) -> CampaignPace:
-    if campaign.status == "draft":
-        return CampaignPace()
-    answers = (await connection.execute(LOAD_FIRST_AND_LAST_ANSWER, {"campaign": campaign.id})).one()
-    if answers.last_at is None:
-        return CampaignPace()
-    rate = ""
-    if campaign.status == "running" and answers.first_at is not None:
-        minutes = await load_hit_count_by_minute(connection, campaign.id, now)
-        recent = pace.recent_hit_count_and_hits_per_hour_or_none(
-            minutes, min(answers.first_at, now).timestamp(), now.timestamp()
-        )
-        quiet = pace.text_on_time_without_answers_or_none(minutes, minutes_since_epoch(now))
-        rate = f"{recent[1]:,.0f} tasks/h" if recent and not quiet else ""
-    design = campaign.design
-    if not design.is_ordered:
-        return CampaignPace(answers.last_at, rate)
-    widest = 0.0
-    for criterion in campaign.criteria:
-        interval = await precision_replay.load_typical_half_width_or_none(
-            connection, criterion, may_read_new_answers=time.monotonic() < intervals_deadline
-        )
-        if interval is None:
-            return CampaignPace(answers.last_at, rate, "loading")
-        widest = max(widest, interval)
-    spread = design.unit.half_width_text_or_empty(widest)
-    return CampaignPace(
-        answers.last_at,
-        rate,
-        "" if spread == UNKNOWN_SPREAD else spread,
-        goal_progress_text_or_empty(precision_replay, campaign),
+def rate_text_or_empty(first_answer_at: datetime | None, hits_by_minute: Mapping[int, int], now: datetime) -> str:
+    """Return the recent tasks per hour of a running campaign; empty if there is none, or no answer for some time."""
+    if first_answer_at is None or not hits_by_minute:
+        return ""
+    recent = pace.recent_hit_count_and_hits_per_hour_or_none(
+        hits_by_minute, min(first_answer_at, now).timestamp(), now.timestamp()
     )
+    quiet = pace.text_on_time_without_answers_or_none(hits_by_minute, minutes_since_epoch(now))
+    return f"{recent[1]:,.0f} tasks/h" if recent and not quiet else ""
+
+
+def interval_and_goal_texts(
+    precision_replay: PrecisionReplay, campaign: Campaign, half_widths: Sequence[float | None]
+) -> tuple[str, str]:
+    """Return the typical interval by the criterion known least, and the progress towards the goal.
+
+    Args:
+        precision_replay: Replay that has read the campaign's answers.
+        campaign: The campaign.
+        half_widths: Typical interval by each criterion, None while answers are being read; empty if the design has no
+            intervals.
+
+    """
+    if not half_widths:
+        return "", ""
+    known_half_widths = [half_width for half_width in half_widths if half_width is not None]
+    if len(known_half_widths) < len(half_widths):
+        return "loading", ""
+    interval = campaign.design.unit.half_width_text_or_empty(max(known_half_widths))
+    return "" if interval == UNKNOWN_SPREAD else interval, goal_progress_text_or_empty(precision_replay, campaign)
 
 
 def goal_progress_text_or_empty(precision_replay: PrecisionReplay, campaign: Campaign) -> str:

@@ -7,7 +7,7 @@ server, a long campaign is caught up with in steps of a part of a second, and no
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -29,7 +29,7 @@ from app.inference.agreement.halo import HaloSums
 from app.inference.online.law import AnsweredHit
 from app.record import replay
 from app.record.campaign_law import convert_response_to_hit_of_law
-from app.record.changes import Watermark, poll_changes
+from app.record.changes import Watermark, poll_changes, poll_changes_of_campaigns
 from app.record.responses import Response, count_responses_that_count, load_counted_responses
 
 MAX_REPLAY_BYTES = 500_000_000  # for each kind of replay; one campaign is kept however large it is
@@ -214,31 +214,54 @@ class PrecisionReplay(IncrementalReplay[Precision]):
     typical_intervals: dict[tuple[int, int], tuple[Watermark, float]] = field(default_factory=dict)
     goal_progress: dict[int, tuple[str, Progress | None]] = field(default_factory=dict)
 
-    async def load_typical_half_width_or_none(
-        self, connection: AsyncConnection, criterion: Criterion[Campaign], *, may_read_new_answers: bool = True
-    ) -> float | None:
-        """Return the median half width of the items' intervals as of now; None while answers are being read.
+    async def load_typical_half_widths(
+        self,
+        connection: AsyncConnection,
+        criteria: Sequence[Criterion[Campaign]],
+        *,
+        may_read_new_answers: Callable[[], bool] = lambda: True,
+    ) -> list[float | None]:
+        """Return the median half width of the items' intervals by each criterion as of now.
+
+        None while answers are being read. One statement finds all criteria with new answers, and only those are read.
 
         Args:
             connection: An open connection.
-            criterion: The criterion.
-            may_read_new_answers: False if there is no time to read new answers.
+            criteria: Criteria of any campaigns.
+            may_read_new_answers: Returns False when there is no time to read more new answers.
 
         """
-        since, interval = self.typical_intervals.get(campaign_id_and_criterion_number(criterion), (None, 0.0))
-        watermark, first_new_seq, _ = await poll_changes(connection, criterion.campaign.id, since)
-        if first_new_seq is not None:
-            position = (
-                await self.replay_new_answers_and_return_position(connection, criterion)
-                if may_read_new_answers
-                else None
-            )
-            if position is None or position.remaining_response_count:
-                return None
-            watermark, interval = position.until, await asyncio.to_thread(position.state.newest_median_half_width)
-            if criterion.campaign.goal != NO_GOAL and criterion.number == criterion.campaign.goal_criterion.number:
-                await self.recompute_and_cache_goal_progress(connection, criterion.campaign, position.state)
-        self.typical_intervals[campaign_id_and_criterion_number(criterion)] = watermark, interval
+        known_intervals = [
+            self.typical_intervals.get(campaign_id_and_criterion_number(criterion), (None, 0.0))
+            for criterion in criteria
+        ]
+        watermarks = [
+            (criterion.campaign.id, watermark)
+            for criterion, (watermark, _) in zip(criteria, known_intervals, strict=True)
+        ]
+        polls = await poll_changes_of_campaigns(connection, watermarks)
+        half_widths: list[float | None] = []
+        for criterion, poll, (_, interval) in zip(criteria, polls, known_intervals, strict=True):
+            if poll is not None and poll.first_new_seq is None:
+                self.typical_intervals[campaign_id_and_criterion_number(criterion)] = poll.watermark, interval
+                half_widths.append(interval)
+            elif poll is not None and may_read_new_answers():
+                half_widths.append(await self.read_new_answers_and_return_half_width_or_none(connection, criterion))
+            else:
+                half_widths.append(None)
+        return half_widths
+
+    async def read_new_answers_and_return_half_width_or_none(
+        self, connection: AsyncConnection, criterion: Criterion[Campaign]
+    ) -> float | None:
+        """Return the median half width after the new answers; None if there is no time to read all of them."""
+        position = await self.replay_new_answers_and_return_position(connection, criterion)
+        if position.remaining_response_count:
+            return None
+        interval = await asyncio.to_thread(position.state.newest_median_half_width)
+        if criterion.campaign.goal != NO_GOAL and criterion.number == criterion.campaign.goal_criterion.number:
+            await self.recompute_and_cache_goal_progress(connection, criterion.campaign, position.state)
+        self.typical_intervals[campaign_id_and_criterion_number(criterion)] = position.until, interval
         return interval
 
     async def recompute_and_cache_goal_progress(

@@ -16,7 +16,12 @@ from app.designs.campaign import Campaign
 from app.quality.checks import CheckOutcome, load_check_outcomes
 from app.quality.inputs import load_ids_of_annotators_answering_since
 from app.quality.value_histograms import histogram_bin_count_or_zero, histogram_bin_of_each_value
-from app.quality.work_time import MIN_TASKS_FOR_HOURLY_PAY, total_work_seconds
+from app.quality.work_time import (
+    MIN_TASKS_FOR_HOURLY_PAY,
+    MIN_USUAL_SECONDS,
+    is_faster_than_reading,
+    total_work_seconds,
+)
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL, criterion_values_sql
 
@@ -73,10 +78,12 @@ SUMMARIZE_ANSWERS = text(f"""
     SELECT a.id, count(*) FILTER (WHERE a.first) AS answers, count(*) FILTER (WHERE a.counts) AS counted,
            max(a.received_at) AS last_at,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS seconds,
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds / a.items)
+               FILTER (WHERE a.source <> 'simulation') AS seconds_per_item,
            array_agg(a.seconds) FILTER (WHERE a.seconds IS NOT NULL) AS times, avg(a.changes) AS changes
     FROM (
-        SELECT r.annotator_id AS id, r.received_at, r.counts, r.replaces IS NULL AS first,
-               {SECONDS_TO_ANSWER} AS seconds,
+        SELECT r.annotator_id AS id, r.received_at, r.counts, r.source, r.replaces IS NULL AS first,
+               {SECONDS_TO_ANSWER} AS seconds, greatest(cardinality(r.items) - :always_shown, 1) AS items,
                (SELECT avg(CAST(c AS float8)) FROM jsonb_array_elements_text(r.telemetry -> 'changes') AS c) AS changes
         FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses
               WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[]))) AS r
@@ -85,7 +92,6 @@ SUMMARIZE_ANSWERS = text(f"""
     GROUP BY a.id
 """)
 
-MIN_USUAL_SECONDS = 1  # faster answers are a program's
 # The usual time of a HIT, by the last 1,000 answers.
 LOAD_USUAL_SECONDS = text(f"""
     SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY a.seconds) FROM (
@@ -142,6 +148,7 @@ class AnnotatorLine:
         hours: Time at work, as `total_work_seconds` counts it.
         pay_per_hour: Pay for these hours, in the campaign's currency; None for fewer than `MIN_TASKS_FOR_HOURLY_PAY`
             tasks.
+        is_faster_than_reading: Whether these times are shorter than anyone needs to read and answer.
         changes: Mean number of changes of an item's value after it was first given.
         histogram: Number of values in each tenth of the scale, or of each class; empty where values are ranks.
         checks: Number of gold and attention items answered.
@@ -166,6 +173,7 @@ class AnnotatorLine:
     seconds: float | None = None
     hours: float | None = None
     pay_per_hour: float | None = None
+    is_faster_than_reading: bool = False
     changes: float | None = None
     histogram: Sequence[int] = ()
     checks: int = 0
@@ -273,7 +281,8 @@ async def load_annotator_lines(
         lines.sort(key=lambda line: annotator_ids.index(line.id))
     line_ids = [line.id for line in lines]
     parameters = {"campaign": campaign.id, "those": line_ids}
-    answer_summaries = {row.id: row for row in await connection.execute(SUMMARIZE_ANSWERS, parameters)}
+    summary_parameters = {**parameters, "always_shown": len(campaign.design.always_shown)}
+    answer_summaries = {row.id: row for row in await connection.execute(SUMMARIZE_ANSWERS, summary_parameters)}
     finding_texts = {row.id: row.said for row in await connection.execute(LOAD_FINDING_TEXTS, parameters)}
     failed_visits = {row.id: row.outcome for row in await connection.execute(LOAD_FAILED_VISITS, parameters)}
     histograms_by_annotator = await load_bin_counts_of_first_criterion_by_annotator(connection, campaign, line_ids)
@@ -338,6 +347,9 @@ def annotator_line_with_statistics(
         known_fields.pop("seconds", None)
     elif summary and summary.times:
         known_fields["hours"] = total_work_seconds(summary.times, usual_seconds) / 3600
+        known_fields["is_faster_than_reading"] = is_faster_than_reading(
+            summary.seconds, summary.seconds_per_item, len(summary.times)
+        )
         has_enough_tasks = len(summary.times) >= MIN_TASKS_FOR_HOURLY_PAY
         if known_fields["hours"] and has_enough_tasks and campaign.pay_per_hit:
             known_fields["pay_per_hour"] = campaign.pay_per_hit * len(summary.times) / known_fields["hours"]

@@ -35,7 +35,12 @@ from app.quality.peer_agreement import has_few_answers
 from app.quality.rule_reach import load_notice_on_too_few_annotators_or_empty, load_reach_summary
 from app.quality.rule_sentences import parts_of_rule_sentence
 from app.quality.settings import RULE_ACTIONS, active_rule_choices_by_name, parse_all_rule_choices_by_name
-from app.quality.work_time import MIN_TASKS_FOR_HOURLY_PAY
+from app.quality.work_time import (
+    MIN_OWN_TIMES,
+    MIN_SECONDS_PER_ITEM,
+    MIN_TASKS_FOR_HOURLY_PAY,
+    MIN_USUAL_SECONDS,
+)
 from app.record.campaign import load_campaign_for_page_or_refuse
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -103,6 +108,9 @@ async def annotators_page(
         "page": page,
         "left_early": left_early,
         "min_tasks_for_hourly_pay": MIN_TASKS_FOR_HOURLY_PAY,
+        "min_own_times": MIN_OWN_TIMES,
+        "min_seconds_per_item": MIN_SECONDS_PER_ITEM,
+        "min_task_seconds": MIN_USUAL_SECONDS,
         "now": now,
         "platforms_to_approve": await list_platforms_to_approve(connection, campaign),
         "shows_all": shows_all,

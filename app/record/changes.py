@@ -9,14 +9,15 @@ After a crash PostgreSQL may reuse the ids of transactions that left no trace, b
 answer. So a watermark contains no id above the campaign's last committed answer's.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.campaign import is_judgeable_sql
-from app.database.session import Record
+from app.database.session import Record, leads_to_citus
 from app.record.exclusions import excluded_annotators_and_responses_sql
 from app.record.posterior_storage import deciding_score_and_variance_sql
 from app.selection.rule import ItemStatus
@@ -170,6 +171,19 @@ POLL_CHANGES = text(f"""
     FROM campaigns WHERE id = :campaign
 """)
 
+# The same for the campaign and watermark of each entry of two arrays.
+POLL_CHANGES_OF_CAMPAIGNS = text(f"""
+    SELECT polled.place, present.watermark, present.server_started, c.revision, news.first
+    FROM unnest(CAST(:campaigns AS bigint[]), CAST(:watermarks AS text[]))
+         WITH ORDINALITY AS polled (campaign, since, place)
+    JOIN campaigns c ON c.id = polled.campaign,
+    LATERAL (SELECT {watermark_columns_sql("polled.campaign")}) AS present,
+    LATERAL (
+        WITH recent AS MATERIALIZED ({responses_since_sql("polled.campaign", "polled.since")})
+        SELECT min(seq) AS first FROM recent
+    ) AS news
+""")
+
 
 class Watermark(NamedTuple):
     """Position of a read: what had been written, for one revision and one run of the PostgreSQL server.
@@ -203,6 +217,32 @@ async def poll_changes(
             POLL_CHANGES, {"campaign": campaign_id, "since": previous_watermark and previous_watermark.snapshot}
         )
     ).one()
+    return changes_poll_of_row(row, previous_watermark)
+
+
+async def poll_changes_of_campaigns(
+    connection: AsyncConnection, watermarks: Sequence[tuple[int, Watermark | None]]
+) -> list[ChangesPoll | None]:
+    """Return the result of `poll_changes` for each pair of a campaign's id and a watermark, in one statement.
+
+    None for a campaign that was deleted meanwhile. A cluster reads one campaign at a time.
+    """
+    if not watermarks:
+        return []
+    if leads_to_citus(connection):
+        return [await poll_changes(connection, campaign_id, previous) for campaign_id, previous in watermarks]
+    parameters = {
+        "campaigns": [campaign_id for campaign_id, _ in watermarks],
+        "watermarks": [previous and previous.snapshot for _, previous in watermarks],
+    }
+    polls: list[ChangesPoll | None] = [None] * len(watermarks)
+    for row in await connection.execute(POLL_CHANGES_OF_CAMPAIGNS, parameters):
+        polls[row.place - 1] = changes_poll_of_row(row, watermarks[row.place - 1][1])
+    return polls
+
+
+def changes_poll_of_row(row: Row[Any], previous_watermark: Watermark | None) -> ChangesPoll:
+    """Return the result of a poll; all responses are new in another revision, or after a restart of PostgreSQL."""
     current = Watermark(row.watermark, row.revision, row.server_started)
     if previous_watermark is None or (previous_watermark.revision, previous_watermark.server_started) != (
         current.revision,

@@ -28,7 +28,7 @@ async def test_campaigns_are_filtered_while_one_types_and_the_page_fits(
     await page.get_by_role("link", name="Draft").click()
     await expect(page.get_by_text("No campaign matches.")).to_be_visible()
     await page.goto(f"{origin}/admin?search=listed")
-    await page.locator(".menu summary").first.click()
+    await page.locator("main .menu summary").first.click()
     async for width in each_width(page, 1280, 768, 390):
         assert await violations(page) == "", width
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width

@@ -353,7 +353,7 @@ async def test_a_search_shows_items_while_it_is_typed_and_columns_are_chosen_fro
     await expect(page.locator(".scores tbody th")).to_have_text(["run"])
     await expect(search).to_be_focused()
     await expect(search).to_have_value("run")
-    await page.locator(".menu summary").click()
+    await page.locator("main .menu summary").click()
     await page.get_by_label("Variance of the score").check()
     await expect(page.locator(".scores thead")).to_contain_text("Variance")
     await expect(page).to_have_url(re.compile(r"\?search=run&columns=interval&columns=variance#scores$"))

@@ -84,7 +84,7 @@ async def test_intervals_are_those_of_the_criterion_and_the_list_has_the_widest(
     await answer_all_hits(engine, campaign, people=5)
     precisions, views = PrecisionReplay(), await views_of(engine, campaign)
     async with engine.connect() as connection:
-        typical = [await precisions.load_typical_half_width_or_none(connection, view) or 0.0 for view in views]
+        typical = [half_width or 0.0 for half_width in await precisions.load_typical_half_widths(connection, views)]
         going = await campaign_list.load_campaign_pace_by_id(
             connection, precisions, [await load_campaign_by_slug_or_refuse(connection, campaign.slug)], now=NOW
         )

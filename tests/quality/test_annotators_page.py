@@ -168,6 +168,34 @@ async def test_the_time_in_which_a_hit_was_only_left_open_is_no_work(engine, res
     assert "<dt>Pay per hour at work</dt><dd>$24.00</dd>" in one
 
 
+async def test_someone_who_answers_faster_than_anyone_reads_is_marked_also_where_no_rule_can_compare_them(
+    engine, researcher
+):
+    campaign, _, _ = await answer_hits(engine, people=3, hits=12)
+    await took(engine, {1: 10 / 12, 2: 2.4, 3: 20})
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
+    rows = re.findall(r'<th scope="row">.*?</tr>', html, re.DOTALL)
+    assert ["faster than reading" in row for row in rows] == [True, True, False]
+    assert html.count(">active<") == 3
+    pages = [(await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A{k}")).text for k in (1, 3)]
+    assert ["faster than reading" in page for page in pages] == [True, False]
+
+
+async def test_a_few_quick_tasks_do_not_mark_anybody_as_faster_than_reading(engine, researcher):
+    campaign, _, _ = await answer_hits(engine, people=2, hits=4)
+    await took(engine, {1: 0.5, 2: 0.5})
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
+    assert "faster than reading</span>" not in html
+
+
+async def test_simulated_annotators_are_not_marked_as_faster_than_reading(engine, researcher):
+    campaign, _, _ = await answer_hits(engine, people=1, hits=12)
+    await took(engine, {1: 0.1})
+    await execute_sql(engine, "UPDATE responses SET source = 'simulation'")
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
+    assert "faster than reading</span>" not in html
+
+
 async def test_what_an_hour_pays_is_told_where_pay_is_known(engine, researcher):
     campaign, _, _ = await answer_hits(engine, people=2, hits=10, pay_per_hit=0.5, currency="EUR")
     await took(engine, {1: 60, 2: 120})

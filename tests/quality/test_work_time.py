@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.quality.work_time import total_work_seconds
+from app.quality.work_time import is_faster_than_reading, total_work_seconds
 
 HOURS = 3600.0
 
@@ -26,3 +26,16 @@ def test_a_hit_that_was_left_open_counts_as_a_usual_one(subtests):
     ):
         with subtests.test(times=times, usual=usual, seconds=seconds):
             assert total_work_seconds(times, usual) == pytest.approx(seconds)
+
+
+def test_no_one_reads_an_item_in_half_a_second_or_a_task_in_one(subtests):
+    for seconds, seconds_per_item, tasks, is_faster in (
+        (0.9, 0.9, 12, True),  # one item
+        (1.1, 1.1, 12, False),
+        (2.4, 0.48, 12, True),  # five items
+        (2.6, 0.52, 12, False),
+        (0.9, 0.9, 4, False),  # a few tasks do not show the usual time
+        (None, None, 12, False),
+    ):
+        with subtests.test(seconds=seconds, items=seconds_per_item, tasks=tasks):
+            assert is_faster_than_reading(seconds, seconds_per_item, tasks) == is_faster
