@@ -285,7 +285,8 @@ def contains_run_of_words(run: Sequence[str | float], words: Sequence[str | floa
 
 def days_text(day_counts: Iterable[int]) -> str:
     """Return numbers of days, such as "30 and 90 days"."""
-    return f"{join_with_and([str(number) for number in sorted(day_counts)])} days"
+    numbers = sorted(day_counts)
+    return f"{join_with_and([str(number) for number in numbers])} {'day' if numbers == [1] else 'days'}"
 
 
 def retention_contradictions(facts: StudyFacts, consent: str, max_days: int | None) -> list[str]:
