@@ -90,7 +90,9 @@ async def load_preview_hit_of_random_items(
     shown = [texts.get(item, f"Item {item + 1}") for item in chosen]
     rendered = await render_campaign_items(await driver_of(connection), campaign, chosen, shown)
     if CONTENT_KINDS[campaign.content].is_file:  # a placeholder names no file
-        drawn = [part if item in texts else name for part, item, name in zip(rendered.items, chosen, shown, strict=True)]
+        drawn = [
+            part if item in texts else name for part, item, name in zip(rendered.items, chosen, shown, strict=True)
+        ]
         rendered = replace(rendered, items=drawn)
     return PreviewHit(preview_number, chosen, rendered)
 

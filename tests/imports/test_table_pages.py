@@ -106,6 +106,10 @@ async def test_without_a_zip_the_files_that_rows_name_are_told(researcher):
 
 
 CLIPS = {"clips/b.wav": wav(), "clips/a.wav": wav(), "clips/c.v2.wav": wav()}
+SELECT_ITEMS_OF_CAMPAIGN = """
+    SELECT i.external_id, i.shown FROM items i JOIN campaigns c ON c.id = i.campaign_id
+    WHERE c.slug = :slug ORDER BY i.number
+"""
 CLIP_ITEMS = [("a", "a.wav"), ("b", "b.wav"), ("c.v2", "c.v2.wav")]
 
 
@@ -120,9 +124,8 @@ async def test_a_zip_of_media_without_a_table_makes_an_item_of_each_file(researc
             assert "All rows can be imported." in text
             done = await researcher.post(f"{address}/items", files=files)
             assert done.headers["location"] == f"{address}/items?done=imported"
-            stored = "SELECT i.external_id, i.shown FROM items i JOIN campaigns c ON c.id = i.campaign_id WHERE c.slug = :slug"
-            rows = await fetch_rows(engine, f"{stored} ORDER BY i.number", slug=address.rsplit("/", 1)[-1])
-            assert rows == CLIP_ITEMS
+            slug = address.rsplit("/", 1)[-1]
+            assert await fetch_rows(engine, SELECT_ITEMS_OF_CAMPAIGN, slug=slug) == CLIP_ITEMS
 
 
 async def test_files_of_one_name_in_two_formats_get_ids_with_their_endings(researcher):
