@@ -211,7 +211,8 @@ def smaller_day_count_or_none(days: int | None, max_days: int | None) -> int | N
 
 
 def withdrawal_sentences(facts: StudyFacts, contact: str) -> str:
-    by_letter = f"Write to {contact} and give the code from the last page; then your answers are removed."
+    or_id = "" if facts.stored_id == STORED_ID_OF_ANY_WAY else f", or {facts.stored_id}"  # for those who left before
+    by_letter = f"Write to {contact} and give the code from the last page{or_id}; then your answers are removed."
     if facts.is_self_withdrawal:
         return (
             "On the last page you can have your answers removed. You can take that back for 24 hours. Later, "
