@@ -23,6 +23,7 @@ CRITERIA_SHOWN_SETTING, ASKED_BY_SETTING = "criteria_shown", "asked_by"
 HELP_BY_SETTING = {
     "question": "/admin/help/researchers/settings#what-you-ask",
     "content": "/admin/help/researchers/settings#what-you-ask",
+    "must_play": "/admin/help/researchers/items#files",
     "judgments_per_item": "/admin/help/researchers/settings#how-much-you-ask",
     "pay_per_hit": "/admin/help/researchers/visit#how-a-visit-ends",
     "people_from": "/admin/help/researchers/paying-people#links",
@@ -83,6 +84,7 @@ class SettingGroup:
 
 
 PAY_SECTION = "Pay"
+PLAYING_SETTINGS = ("must_play", "max_plays", "switch_sounds", "loop")
 FORM_FIELD_GROUPS = (
     SettingGroup(
         "question",
@@ -146,10 +148,11 @@ FORM_FIELD_GROUPS = (
         ("content",),
         (
             *("source_column", "reference_column", "differences", "https_media", "latex"),
-            *PresentationSettings.model_fields,
+            *(name for name in PresentationSettings.model_fields if name not in PLAYING_SETTINGS),
         ),
         is_visible_to_annotators=True,
     ),
+    SettingGroup("items", "Playing of recordings and videos", (), PLAYING_SETTINGS, is_visible_to_annotators=True),
     SettingGroup(
         "how-much",
         "What do you need?",

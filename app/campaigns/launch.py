@@ -61,6 +61,7 @@ async def refuse_unusable_items_and_create_posteriors(connection: AsyncConnectio
     else:
         refuse_rule_for_systems_only(campaign)
         await media_checks.refuse_unshowable_media_of_items(connection, campaign)
+    await media_checks.refuse_unshowable_media_of_practice_items(connection, campaign)
     law = campaign.law
     await connection.execute(STORE_DEFAULT_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
     priors = await replay.load_prior_columns(connection, campaign.criteria[0])

@@ -3,11 +3,13 @@
 import asyncio
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.onboarding.practice_sets import PracticeFormat, parse_practice_sets
 from app.designs.campaign import Campaign
 from app.designs.content import Content, ItemTexts
 from app.errors import Conflict, shorten_echo
@@ -73,6 +75,26 @@ def refuse_rows_with_media_problems(
         ):
             message = f"Item number {row.number + 1}: {problem.message} Change the settings, or import the items again."
             raise Conflict(message, code=problem.code, item=row.number)
+
+
+async def refuse_unshowable_media_of_practice_items(connection: AsyncConnection, campaign: Campaign) -> None:
+    """Check at the launch that training and qualification can show the files that they name.
+
+    Raises `Conflict`: `media_missing`, `media_wrong_kind`, `media_link_refused`.
+    """
+    content = Content.from_campaign(campaign)
+    if content.is_plain_text:
+        return
+    designs = tuple((criterion.name, criterion.design) for criterion in campaign.criteria)
+    practice_format = PracticeFormat(designs, campaign.items_per_hit)
+    stored_files = await media_store.load_file_types_total_size_and_next_number(connection, campaign.id)
+    for step, table in (("Training", campaign.training), ("Qualification", campaign.qualification)):
+        items = chain.from_iterable(parse_practice_sets(table, practice_format))
+        for number, item in enumerate(items, start=1):
+            cells = ItemTexts(item.shown)
+            for problem in iterate_media_problems_of_item(content, stored_files.content_type_by_name, cells):
+                message = f"{step}, item {number}: {problem.message} Change it in the settings."
+                raise Conflict(message, code=problem.code, setting=step.lower())
 
 
 async def refuse_unshowable_outputs_and_store_digests(connection: AsyncConnection, campaign: Campaign) -> None:

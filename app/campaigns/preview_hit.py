@@ -1,7 +1,7 @@
 """Preview HITs, made of a campaign's items or of placeholders. They are not stored."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.answer import Form
 from app.designs.campaign import Campaign
-from app.designs.content import RenderedItems, SourceAndReference
+from app.designs.content import CONTENT_KINDS, RenderedItems, SourceAndReference
 from app.designs.criteria import submission_of_each_criterion_or_refuse
 from app.media.render_items import render_campaign_items
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
@@ -88,9 +88,13 @@ async def load_preview_hit_of_random_items(
     )
     texts = {row.number: row.shown for row in await connection.execute(statement)}
     shown = [texts.get(item, f"Item {item + 1}") for item in chosen]
-    return PreviewHit(
-        preview_number, chosen, await render_campaign_items(await driver_of(connection), campaign, chosen, shown)
-    )
+    rendered = await render_campaign_items(await driver_of(connection), campaign, chosen, shown)
+    if CONTENT_KINDS[campaign.content].is_file:  # a placeholder names no file
+        drawn = [
+            part if item in texts else name for part, item, name in zip(rendered.items, chosen, shown, strict=True)
+        ]
+        rendered = replace(rendered, items=drawn)
+    return PreviewHit(preview_number, chosen, rendered)
 
 
 async def load_preview_hit_of_random_segment_outputs(

@@ -27,6 +27,7 @@ from app.campaigns.starter_questions import load_starter_question_or_refuse
 from app.campaigns.totals import sentence_on_task_size
 from app.campaigns.visit_reading import readable_visit_table_by_setting
 from app.designs.campaign import Campaign
+from app.designs.content import CONTENT_KINDS
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
 from app.goals.settings import hint_that_design_has_no_goal_or_empty
@@ -180,6 +181,7 @@ class StepPage:
             "expected_answer_inputs": expected_answer_inputs_of_criteria(self.settings)
             if self.step == STEP_BY_SETTING["training"]
             else [],
+            "items_are_files": CONTENT_KINDS[self.settings.content].is_file,
             "readable_tables": readable_visit_table_by_setting(self.settings)
             if self.step == STEP_BY_SETTING["questions"]
             else {},

@@ -16,8 +16,9 @@ from app.dashboard.goal_texts import goal_heading, is_goal_about_criterion_on_pa
 from app.dashboard.precision import median_interval_half_width
 from app.dashboard.snapshot import CampaignSnapshot
 from app.designs.campaign import Campaign
+from app.designs.design import Design
 from app.designs.person_work import most_tasks_of_one_person_or_none, reward_of_tasks
-from app.designs.unit import UNKNOWN_SPREAD
+from app.designs.unit import PERCENT_BEATEN_UNIT, UNKNOWN_SPREAD
 from app.errors import pluralize
 from app.goals.progress import Progress, format_goal_progress
 from app.goals.settings import NO_GOAL, RELEASE_ITEMS
@@ -105,16 +106,20 @@ def precision_or_items_judged_card(snapshot: CampaignSnapshot) -> GoalCard:
     """Return the card on how well the median item is known; until that is known, on how many items are judged."""
     value = typical_precision_text_or_empty(snapshot)
     if value:
-        is_ordered = snapshot.criterion.design.is_ordered
-        return GoalCard(
-            "Precision", value, "typical interval" if is_ordered else "typical share of the likeliest label"
-        )
+        return GoalCard("Precision", value, precision_label(snapshot.criterion.design))
     judged, items = int(np.count_nonzero(snapshot.judgments)), len(snapshot.judgments)
     note = (
         "The table shows the intervals of the scores. A typical interval is known once several annotators have judged "
         "the same items."
     )
     return GoalCard("Items judged", f"{judged:,} of {items:,}", share=judged / items, notes=(note,) if judged else ())
+
+
+def precision_label(design: Design) -> str:
+    """Return what the number on the card on precision is."""
+    if not design.is_ordered:
+        return "typical share of the likeliest label"
+    return "typical interval of the win rate" if design.unit is PERCENT_BEATEN_UNIT else "typical interval"
 
 
 def typical_precision_text_or_empty(snapshot: CampaignSnapshot) -> str:

@@ -2,6 +2,7 @@
 
 from app.dashboard.cards import GoalCard, typical_precision_text_or_empty
 from app.dashboard.snapshot import CampaignSnapshot
+from app.designs.unit import PERCENT_BEATEN_UNIT
 from app.errors import pluralize
 from app.http.templating import item_noun
 
@@ -43,7 +44,9 @@ def certainty_sentence(snapshot: CampaignSnapshot) -> str:
         return "How sure the scores are cannot be told yet: that takes more judgments of the same items by others."
     if not snapshot.criterion.design.is_ordered:
         return f"For a typical item, about {precision} of people would choose its likeliest label."
+    unit = snapshot.criterion.design.unit
+    measure = unit.mean_phrase if unit is PERCENT_BEATEN_UNIT else "score"
     return (
-        f"The score of a typical {item_noun(snapshot.campaign)} is sure to about {precision}: if many more people "
+        f"The {measure} of a typical {item_noun(snapshot.campaign)} is sure to about {precision}: if many more people "
         "judged it, it would probably stay within that."
     )

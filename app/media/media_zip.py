@@ -157,6 +157,12 @@ def zip_entries_by_path_or_refuse(archive: zipfile.ZipFile) -> dict[str, zipfile
     return entry_by_path
 
 
+def list_paths_of_zip_or_refuse(media_zip: MediaZip) -> list[str]:
+    """Return the paths of the files of a zip. Reads and raises as `missing_and_unreferenced_names_of_zip` does."""
+    with open_zip_or_refuse(media_zip.file) as archive:
+        return list(zip_entries_by_path_or_refuse(archive))
+
+
 def folder_around_all_paths_or_empty(paths: Collection[str]) -> str:
     """Return the one folder that contains all files, with a slash at its end; empty if there is none."""
     folders = {path.partition("/")[0] if "/" in path else "" for path in paths}
@@ -222,8 +228,7 @@ def missing_and_unreferenced_names_of_zip(
     Only the directory at the end of the zip is read; the bytes before it may be missing. Raises what
     `zip_entries_by_path_or_refuse` and `open_zip_or_refuse` raise.
     """
-    with open_zip_or_refuse(media_zip.file) as archive:
-        paths = zip_entries_by_path_or_refuse(archive)
+    paths = list_paths_of_zip_or_refuse(media_zip)
     matches = match_names_to_paths(item_names_by_path(paths, media_zip.folder), referenced_names, existing_names)
     used = {name for names in matches.names_by_path.values() for name in names}
     missing_names = [name for name in referenced_names if name not in used and name not in existing_names]

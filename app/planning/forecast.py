@@ -254,7 +254,12 @@ def refuse_unless_forecastable(campaign: CampaignWithProgress) -> None:
         if reason := reason_design_has_no_goal_or_empty(
             campaign.design, lacks_deciding_criterion=campaign.lacks_deciding_criterion
         ):
-            raise Conflict(f"{name} cannot have a goal: {reason}.", code="no_goal_possible")
+            raise Conflict(
+                f"{name} cannot have a goal: {reason}. To find out whether the judgments suffice, rehearse it before "
+                "the launch. Once people answer, see the precision on the overview and the reliability under Analysis, "
+                "Agreement.",
+                code="no_goal_possible",
+            )
         raise Conflict(
             f"{name} collects all its judgments, so there is nothing to plan. A plan tells when a campaign can stop "
             "earlier. For that, choose a goal in the step “How much”, under “Stop before all judgments are in”.",

@@ -211,7 +211,8 @@ def smaller_day_count_or_none(days: int | None, max_days: int | None) -> int | N
 
 
 def withdrawal_sentences(facts: StudyFacts, contact: str) -> str:
-    by_letter = f"Write to {contact} and give the code from the last page; then your answers are removed."
+    or_id = "" if facts.stored_id == STORED_ID_OF_ANY_WAY else f", or {facts.stored_id}"  # for those who left before
+    by_letter = f"Write to {contact} and give the code from the last page{or_id}; then your answers are removed."
     if facts.is_self_withdrawal:
         return (
             "On the last page you can have your answers removed. You can take that back for 24 hours. Later, "
@@ -285,7 +286,8 @@ def contains_run_of_words(run: Sequence[str | float], words: Sequence[str | floa
 
 def days_text(day_counts: Iterable[int]) -> str:
     """Return numbers of days, such as "30 and 90 days"."""
-    return f"{join_with_and([str(number) for number in sorted(day_counts)])} days"
+    numbers = sorted(day_counts)
+    return f"{join_with_and([str(number) for number in numbers])} {'day' if numbers == [1] else 'days'}"
 
 
 def retention_contradictions(facts: StudyFacts, consent: str, max_days: int | None) -> list[str]:

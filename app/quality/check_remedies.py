@@ -11,6 +11,7 @@ from app.quality.checks import number_of_checks_per_hit, reason_hits_cannot_show
 from app.quality.rule_reach import (
     MAX_CHECKS_PERCENT,
     PERCENT_STEP,
+    all_of_total_text,
     propose_checks_percent_or_none,
     rule_reach_in_campaign,
 )
@@ -222,9 +223,9 @@ class RemedyPlanner:
         if not total:
             return f"there is no complete {noun}"
         if workload.max_hits is None:
-            return "one person can see " + (f"the only {noun}" if total == 1 else f"all {pluralize(total, noun)}")
+            return "one person can see " + all_of_total_text(total, noun)
         if workload.meets_all_checks:
-            return f"everyone sees {f'the only {noun}' if total == 1 else f'all {pluralize(total, noun)}'}"
+            return "everyone sees " + all_of_total_text(total, noun)
         met = number_of_checks_one_person_meets_text(workload, kind)
         return f"one person sees {met} of {pluralize(total, noun)}"
 
@@ -240,7 +241,7 @@ class RemedyPlanner:
         if not workload.meets_all_checks:
             return f"Show checks in {campaign.checks_percent:g} % of tasks"
         total = sum(workload.max_checks.values())
-        return f"Show everyone {'the check' if total == 1 else f'all {total} checks'}, at random places"
+        return f"Show everyone {'the check' if total == 1 else all_of_total_text(total, 'check')}, at random places"
 
     def caught_text_or_empty(self, campaign: Campaign, kind: str) -> str:
         """Return how many people who guess the rule catches, as a sentence after another one; empty if unknown, or if

@@ -141,6 +141,14 @@ class ChecksProposal(NamedTuple):
     reason: str
 
 
+def all_of_total_text(total: int, noun: str) -> str:
+    """Return "the only check", "both checks" or "all 3 checks"."""
+    if total == 1:
+        return f"the only {noun}"
+    counted = pluralize(total, noun)
+    return f"both {counted.removeprefix('2 ')}" if total == 2 else f"all {counted}"
+
+
 def propose_checks_percent_or_none(
     campaign: Campaign, item_count: int, check_counts: Mapping[str, int]
 ) -> ChecksProposal | None:
@@ -176,7 +184,7 @@ def propose_checks_percent_or_none(
     expected = replace(workload, max_hits=hits, checks_percent=percent)
     met = sum(expected_check_count_or_none(expected, kind) or 0.0 for kind in CHECK_KINDS)
     of_all = f"about {round(met, 1):g} of {pluralize(available, 'check')}"
-    met_text = f"all {pluralize(available, 'check')}" if expected.meets_all_checks and available > 1 else of_all
+    met_text = all_of_total_text(available, "check") if expected.meets_all_checks and available > 1 else of_all
     reason = f"{work_phrase}, a person then sees {met_text}"
     if least_percent > MAX_CHECKS_PERCENT:
         return ChecksProposal(percent, f"{reason}; a share above {MAX_CHECKS_PERCENT} % is not possible.")

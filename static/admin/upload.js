@@ -24,6 +24,7 @@ function manageUpload(form) {
 
   const previewedRows = () => preview?.querySelector("[data-rows]")?.dataset.rows;
   const hasTable = () => Boolean(fileField.files.length || pastedField?.value.trim());
+  const hasItems = () => hasTable() || Boolean(pastedField && form.elements.media?.files.length); // each file of a zip is an item
   const isTooLarge = () => fileField.files[0]?.size > form.dataset.maxMb * 2 ** 20;
 
   /** Show a problem, or none. A preview does not claim that all is well while there is one. */
@@ -114,13 +115,13 @@ function manageUpload(form) {
     // Of a file and pasted text only the file is read.
     const pasteField = pastedField?.closest(".field");
     if (pasteField) pasteField.hidden = Boolean(previewedFile);
-    if (!hasTable()) return;
+    if (!hasItems()) return;
     if (isTooLarge()) { refuseLargeFile(); return; }
     if (!preview) return;
     const body = noun === "responses" ? new FormData(form) : new FormData();  // answers: the file and its options
     if (noun !== "responses") {
       if (previewedFile) body.append("file", previewedFile);
-      else body.append("pasted", pastedField.value);
+      else if (hasTable()) body.append("pasted", pastedField.value);
       if (readAs) body.append("read_as", readAs.value);
     }
     if (form.elements.replace?.checked) body.append("replace", "on");
@@ -160,8 +161,9 @@ function manageUpload(form) {
     const dependentPart = preview?.querySelector("[data-checked]");
     const changesAll = target.closest?.("[data-refresh]");
     if (["media", "skip_unnamed"].includes(target.name)) showProblem(); // it may be another zip
+    if (target.name === "media" && !hasTable()) { previewFile(); return; }
     const choosesTable = [fileField, pastedField, readAs].includes(target);
-    if (choosesTable || !(dependentPart || changesAll) || !hasTable()) return;
+    if (choosesTable || !(dependentPart || changesAll) || !hasItems()) return;
     showProblem();
     fetchPreview(await withZipDirectory(new FormData(form)), (html) => {
       if (changesAll || !html.includes("data-checked")) {

@@ -122,6 +122,10 @@ export function draw(hit) {
     playback.note.querySelector(".was-played").hidden = !done || !mustPlay;
     if (maxPlays) drawLimit(playback);
   }
+  if (hit.asksToPlay && !unplayed(hit).length) {
+    hit.asksToPlay = false;
+    hit.draw();  // the line beside the button says something else again
+  }
 }
 
 function drawLimit({ note, players, earlier }) {
@@ -136,6 +140,7 @@ export function ready(hit) {
   const message = first.note.dataset.mustPlay === "end" ? words("Play everything to the end first") : words("Play everything first");
   first.players.filter(works).find((player) => !player.plays)?.focus() ?? first.players[0].focus();
   say(hit, message);
+  hit.asksToPlay = true;
   announce(`${message}.`);
   return false;
 }

@@ -142,6 +142,21 @@ async def test_a_zip_of_media_is_sent_with_the_import_and_not_with_what_is_looke
     assert all(len(sent) < 2**17 for sent in previews)  # the list of its files alone
 
 
+async def test_a_zip_of_media_alone_is_previewed_and_imported_with_an_item_for_each_file(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Pictures alone")
+    await page.goto(page.url.split("/items")[0] + "/settings/items")
+    await page.locator("select[name=content]").select_option("image")
+    await page.get_by_role("button", name="Save settings").click()
+    await page.wait_for_url("**done=saved**")
+    await page.goto(page.url.split("/settings/")[0] + "/items")
+    zip_ = {"name": "media.zip", "mimeType": "application/zip", "buffer": zipped({"a.png": png(), "b.png": png()})}
+    await page.locator("[name=media]").set_input_files(zip_)
+    await page.get_by_text("All rows can be imported.").wait_for()
+    await page.get_by_role("button", name="Import 2 items").click()
+    await page.get_by_text("Imported 2 items.").wait_for()
+
+
 SEEN_PARTS = """all => all.map(summary => [...summary.querySelectorAll("span")]
     .filter(span => getComputedStyle(span).display !== "none")
     .map(span => {

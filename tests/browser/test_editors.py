@@ -320,6 +320,18 @@ async def test_expected_labels_are_ticked_as_annotators_see_them(task: Any, open
     await page.wait_for_url("**?done=saved")
 
 
+async def test_a_practice_item_of_recordings_names_a_file(task: Any, open_visit_step: Any) -> None:
+    table = "text,expected\na.wav,1\nb.wav,2"
+    draft = await task(launched=False, design="pairwise", content="audio", items_per_hit=2, training=table)
+    page = await open_visit_step(draft)
+    cards = page.get_by_role("group", name="Training").locator("li")
+    await expect(cards.nth(0).get_by_label("File name")).to_have_value("a.wav")
+    await expect(cards.nth(0).get_by_text("A file that you uploaded with the items.")).to_be_visible()
+    await cards.nth(0).get_by_label("File name").fill("c.wav")
+    await expect(page.locator("textarea[name=training]")).to_have_value(table.replace("a.wav", "c.wav"))
+    assert await violations(page) == ""
+
+
 async def test_a_new_practice_item_on_an_ordinal_scale_accepts_the_neighbouring_label_and_says_why(
     task: Any, open_visit_step: Any
 ) -> None:

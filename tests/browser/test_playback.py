@@ -51,6 +51,19 @@ async def test_an_answer_waits_until_all_was_played_to_the_end(files: Any, visit
     assert all(0.5 < seconds <= 0.6 for seconds in response.telemetry["seconds_heard"])
 
 
+async def test_the_page_stops_asking_for_plays_once_all_were_played(files: Any, visit: Any) -> None:
+    _, page = await open_sounds(files, visit, design="pairwise", must_play="end")
+    await page.get_by_role("radio", name="A", exact=True).check()
+    await page.locator(SUBMIT).click()
+    message = page.locator(".status .message")
+    await expect(message).to_have_text("Play everything to the end first")
+    await play(page, 0)
+    await expect(page.locator(".was-played:visible")).to_have_count(1)
+    await expect(message).to_have_text("Play everything to the end first")
+    await play(page, 1)
+    await expect(message).to_have_text("")
+
+
 async def test_one_plays_at_a_time_and_plays_are_counted_where_none_is_demanded(files: Any, visit: Any) -> None:
     campaign, page = await open_sounds(files, visit, design="pairwise")
     await expect(page.locator(".playback:visible")).to_have_count(0)

@@ -72,6 +72,15 @@ async def test_no_segment_comes_again_until_all_have_been_shown(engine, research
     assert sorted(shown, key=min) == [{"0"}, {"1"}, {"2"}, {"3"}, {"4"}, {"5"}]
 
 
+async def test_items_that_stand_in_for_recordings_are_not_missing_files(engine, researcher):
+    async with engine.begin() as connection:
+        settings = CampaignSettings(name="Voices", question="How natural?", content="audio", must_play="end")
+        campaign = await lifecycle.create_draft_campaign_or_refuse(connection, settings, now=NOW)
+    page = (await researcher.get(PAGE.format(campaign.slug) + "/hit")).text
+    assert "Item 1" in page
+    assert "There is no file" not in page
+
+
 async def test_our_script_is_told_what_is_wrong(researcher, campaign):
     address = PAGE.format(campaign.slug) + "/hit"
     headers = {"X-Easel": "fetch", "Accept": "application/json"}

@@ -4,9 +4,10 @@ import io
 
 import pytest
 
+from app.errors import Conflict
 from app.media.media_zip import MediaZip
 from tests.api.conftest import api_client  # noqa: F401  (a fixture)
-from tests.campaigns.drafts import create_draft, import_items
+from tests.campaigns.drafts import apply_action, create_draft, import_items
 from tests.media.files import wav, zipped
 
 UNREADABLE = b"ID3" + bytes(300)
@@ -69,3 +70,26 @@ async def test_a_program_that_launches_reads_the_same(api_client, engine):  # no
     assert reply.status_code == 200, reply.text
     (note,) = reply.json()["notes"]
     assert "a.wav (1.00 s) and b.wav (2.00 s)" in note
+
+
+PRACTICE = "text,expected\n{},1\nb.wav,2\n"
+
+
+async def test_a_launch_is_refused_if_a_practice_item_names_a_missing_file(engine, subtests):
+    files = {"a.wav": wav(), "b.wav": wav()}
+    for step, title in (("training", "Training"), ("qualification", "Qualification")):
+        with subtests.test(step=step):
+            settings = {"design": "pairwise", "name": title, step: PRACTICE.format("nothere.wav")}
+            campaign = await draft_with_recordings(engine, files, **settings)
+            with pytest.raises(Conflict) as problem:
+                await apply_action(engine, campaign)
+            assert problem.value.code == "media_missing"
+            assert problem.value.message.startswith(
+                f"{title}, item 1: there is no file “nothere.wav” in the zip or in the campaign."
+            )
+
+
+async def test_practice_items_may_name_files_of_the_campaign(engine):
+    files = {"a.wav": wav(), "b.wav": wav()}
+    campaign = await draft_with_recordings(engine, files, design="pairwise", training=PRACTICE.format("a.wav"))
+    assert (await apply_action(engine, campaign)).status == "running"

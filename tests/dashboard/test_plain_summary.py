@@ -52,6 +52,19 @@ async def test_several_people_tell_how_sure_the_scores_are(engine, researcher):
     assert re.search(r"The score of a typical item is sure to about ± \d+\.\d points: if many more people", summary)
 
 
+async def test_of_compared_items_the_summary_is_about_their_win_rate(engine, researcher):
+    campaign = await create_running_campaign(engine, items=4, design="pairwise", items_per_hit=2, judgments_per_item=40)
+    for number in range(8):
+        me = await create_annotator(engine, campaign, f"P{number}", assignment=f"visit {number}")
+        for _ in range(2):
+            if work := (await find_or_lease_next_hit(engine, me)).hit:
+                places = [1.0, 2.0] if work.items[0] > work.items[1] or number == 0 else [2.0, 1.0]
+                await submit_scores(engine, me, work, scores=places)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert re.search(r"The win rate of a typical item is sure to about ± \d+\.\d %: if many more people", page)
+    assert "typical interval of the win rate" in page
+
+
 async def test_with_a_goal_the_summary_says_whether_it_is_reached(engine, researcher):
     campaign = await create_running_campaign(engine, items=10, judgments_per_item=40, goal="best", best_items=3)
     await answer_tasks(engine, campaign, 3, tasks=2)

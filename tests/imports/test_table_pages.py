@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.test_routes import create, launched, upload
-from tests.media.files import png, zipped
+from tests.media.files import png, wav, zipped
 from tests.workbooks import workbook_bytes
 
 GERMAN = "id,text\ns1,Der Hund schläft.\ns2,Grüße aus Köln.\n".encode("cp1252")
@@ -103,6 +103,44 @@ async def test_without_a_zip_the_files_that_rows_name_are_told(researcher):
     page = await preview_of_pictures(researcher, None)
     assert "3 files that rows name have not been uploaded yet: a.png, b.png, c.png. Choose a zip with them." in page
     assert "All rows can be imported." not in page
+
+
+CLIPS = {"clips/b.wav": wav(), "clips/a.wav": wav(), "clips/c.v2.wav": wav()}
+SELECT_ITEMS_OF_CAMPAIGN = """
+    SELECT i.external_id, i.shown FROM items i JOIN campaigns c ON c.id = i.campaign_id
+    WHERE c.slug = :slug ORDER BY i.number
+"""
+CLIP_ITEMS = [("a", "a.wav"), ("b", "b.wav"), ("c.v2", "c.v2.wav")]
+
+
+async def test_a_zip_of_media_without_a_table_makes_an_item_of_each_file(researcher, engine, subtests):
+    for field in ("media", "file"):
+        with subtests.test(field=field):
+            address = await create(researcher, name=f"Clips as {field}", content="audio")
+            files = {field: ("clips.zip", zipped(CLIPS))}
+            page = await researcher.post(f"{address}/items/preview", files=files)
+            text = " ".join(re.sub("<[^>]+>", " ", page.text).split())
+            assert "3 rows" in text
+            assert "All rows can be imported." in text
+            done = await researcher.post(f"{address}/items", files=files)
+            assert done.headers["location"] == f"{address}/items?done=imported"
+            slug = address.rsplit("/", 1)[-1]
+            assert await fetch_rows(engine, SELECT_ITEMS_OF_CAMPAIGN, slug=slug) == CLIP_ITEMS
+
+
+async def test_files_of_one_name_in_two_formats_get_ids_with_their_endings(researcher):
+    address = await create(researcher, content="audio")
+    files = {"media": ("clips.zip", zipped({"a.wav": wav(), "a.mp3": wav()}))}
+    page = await researcher.post(f"{address}/items/preview", files=files)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", page.text)
+    assert cells.count("a.mp3") == cells.count("a.wav") == 2
+
+
+async def test_a_zip_of_other_files_is_no_table(researcher):
+    address = await create(researcher, content="audio")
+    page = await preview(researcher, address, zipped({"a.wav": wav(), "notes.txt": b"none"}), "clips.zip")
+    assert page.status_code == 422
+    assert "one table is needed here" in page.text
 
 
 async def test_the_list_at_the_end_of_a_zip_is_enough(researcher):

@@ -522,6 +522,7 @@ async def test_a_campaign_that_can_have_no_goal_is_not_told_to_choose_one(engine
     campaign = await create_running_campaign(engine, items=8, launched=False, **settings)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
     assert f"cannot have a goal: {said}" in page
+    assert "To find out whether the judgments suffice, rehearse it before the launch." in page
     assert "setting=goal" not in page
 
 

@@ -209,6 +209,7 @@ async def test_the_text_names_the_only_platform_that_people_can_come_from(engine
     await change(engine, campaign, open_link=False)
     text = draft_consent_text(StudyFacts.from_campaign(await load(engine, campaign)))
     assert "and your id on Prolific." in text
+    assert "give the code from the last page, or your id on Prolific; then your answers are removed." in text
     assert "link" not in text
 
 

@@ -46,6 +46,22 @@ async def test_an_erasure_leads_to_a_receipt_that_does_not_name_the_person(resea
     assert "They asked for this" in " ".join(annotator.split())
 
 
+async def test_what_happens_to_the_answers_is_asked_and_not_preset(researcher, address):
+    page = (await researcher.post(address, data={"term": "A1"})).text
+    choices = re.findall(r'<input type="radio" name="rule"[^>]*>', page)
+    assert len(choices) == 2
+    assert all(" checked" not in choice and " required" in choice for choice in choices)
+    assert "If someone withdraws, do what your" in page
+
+
+async def test_a_finished_campaign_leads_to_the_setting_that_deletes_it(researcher, engine, address):
+    campaign, setting = address.removesuffix("/privacy"), "/settings?setting=everything_days"
+    assert setting not in (await researcher.get(campaign)).text
+    await researcher.post(f"{campaign}/finish")
+    assert f'href="{campaign}{setting}">Delete …</a>' in (await researcher.get(campaign)).text
+    assert 'name="everything_days"' in (await researcher.get(campaign + setting, follow_redirects=True)).text
+
+
 async def test_without_the_box_nothing_is_erased(researcher, engine, address):
     reply = await researcher.post(f"{address}/A1/erase", data={"rule": "remove"})
     assert reply.status_code == 422

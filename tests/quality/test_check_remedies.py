@@ -70,6 +70,14 @@ def test_a_stricter_rule_keeps_the_share_of_tasks_if_it_can_flag_someone_with_it
     assert (strict.title, strict.settings["checks_percent"]) == ("Flag people who fail 4 gold items", 30)
 
 
+def test_two_checks_are_called_both():
+    campaign = unsaved(items_per_hit=5, hits_per_annotator=12)
+    [unfit] = unfit_check_rules(campaign, 60, {"gold": 2}, {"gold": 0.4})
+    remedies = {remedy.name: remedy for remedy in unfit.remedies}
+    assert remedies["show"].title == "Show everyone both checks, at random places"
+    assert remedies["show"].consequence == "Then everyone sees both gold items; the rule needs 5 failures."
+
+
 def test_in_a_visit_of_twelve_tasks_everyone_can_be_shown_all_three_and_the_page_says_whom_that_catches():
     campaign = unsaved(items_per_hit=5, hits_per_annotator=12)
     [unfit] = unfit_check_rules(campaign, 60, {"gold": 3}, {"gold": 0.4})

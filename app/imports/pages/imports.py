@@ -35,18 +35,22 @@ from app.imports.columns import PRIORS_MEANING, SYSTEMS_MEANING, ColumnMapping, 
 from app.imports.dependencies import RequestUploadSlots, media_zip_of_form_or_none, uploaded_file_or_refuse
 from app.imports.id_lines import IdLines, load_id_lines_and_next_free_number
 from app.imports.import_preview import ChosenColumns, UploadPreview, read_upload_preview_or_refuse
+from app.imports.media_table import holds_only_media, table_of_media_or_refuse
 from app.imports.named_media import missing_and_unnamed_files_report
 from app.imports.pages.item_list import items_page_response
 from app.imports.pasted import file_name_and_bytes_of_pasted_text
 from app.imports.responses_preview import preview_responses_of_file_or_refuse
 from app.media import media_store
+from app.media.media_zip import MediaZip
 from app.quality.check_expectations import criterion_designs
 from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.settings import Settings
 from app.uploads import ENCODINGS, ReadOptions, can_choices_make_table_readable
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
 router = researcher_router("/admin")
 
+TABLE_OF_MEDIA_NAME = "files.csv"
 MAX_CARRIED_FILE_BYTES = 500_000  # of a file that a page without scripts carries from the preview to the import
 
 
@@ -65,6 +69,26 @@ def uploaded_or_pasted_file_or_refuse(form_data: FormData) -> UploadFile:
         with suppress(ValueError):
             return UploadFile(BytesIO(b64decode(carried)), filename=str(form_data.get("carried_name", "")))
     return uploaded_file_or_refuse(form_data)
+
+
+def table_and_media_of_form_or_refuse(form_data: FormData, settings: Settings) -> tuple[UploadFile, MediaZip | None]:
+    """Return the table of a form and its zip of media, if any.
+
+    A zip of media that comes without a table, in the field of either, gives the table too: an item for each file.
+    Raises what `uploaded_or_pasted_file_or_refuse` and `table_of_media_or_refuse` raise.
+    """
+    media = media_zip_of_form_or_none(form_data, settings)
+    try:
+        file = uploaded_or_pasted_file_or_refuse(form_data)
+    except Invalid:
+        if media is None:
+            raise
+    else:
+        as_media = MediaZip(file.file, settings.max_media_file_mb, settings.max_media_mb)
+        if media is not None or not holds_only_media(as_media):
+            return file, media
+        media = as_media
+    return UploadFile(BytesIO(table_of_media_or_refuse(media)), filename=TABLE_OF_MEDIA_NAME), media
 
 
 def parse_prior_use_with_declined_meanings(form_data: FormData) -> tuple[bool, frozenset[str]]:
@@ -109,7 +133,7 @@ async def submit_items_upload_for_preview(
 ) -> HTMLResponse:
     """Show the content of the file and its import, without storing anything; our script gets a part of a page."""
     form_data = await request.form()
-    file = uploaded_or_pasted_file_or_refuse(form_data)
+    file, media = await asyncio.to_thread(table_and_media_of_form_or_refuse, form_data, settings)
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         id_lines = (
@@ -131,7 +155,6 @@ async def submit_items_upload_for_preview(
         id_lines=id_lines,
         max_mb=settings.max_upload_mb,
     )
-    media = media_zip_of_form_or_none(form_data, settings)
     async with slots.holding_slot_if_file_is_large(file.file, *([media.file] if media else [])):
         preview_context = await preview_context_or_unreadable_context(build_preview, form_data, file)
         if "described" in preview_context:
@@ -189,7 +212,7 @@ async def submit_items_import(
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
-        file, media = uploaded_or_pasted_file_or_refuse(form_data), media_zip_of_form_or_none(form_data, settings)
+        file, media = await asyncio.to_thread(table_and_media_of_form_or_refuse, form_data, settings)
         slot = slots.holding_slot_if_file_is_large(file.file, *([media.file] if media else []))
         shown, template = (
             nonblank_form_text_or_none(form_data, "shown"),

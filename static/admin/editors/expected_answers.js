@@ -6,7 +6,9 @@ import { chosenLabels, drawLabelBoxes, drawSlider, MAX_LABEL_BOXES } from "./ans
 import { button, element, labelled, redrawWhenRestored, showEditor, signButton, writeText } from "./elements.js";
 import { formatTable, parseTable } from "./table.js";
 
-const answerKinds = JSON.parse(document.querySelector("#expected-answer-inputs")?.textContent ?? "[]");
+const inputs = document.querySelector("#expected-answer-inputs");
+const answerKinds = JSON.parse(inputs?.textContent ?? "[]");
+const areFiles = inputs?.hasAttribute("data-files");
 const answerColumns = answerKinds.flatMap(({ criterion }) =>
   [`expected ${criterion}`.trim(), `tolerance ${criterion}`.trim()]);
 const PROPOSED_TOLERANCES = Object.fromEntries(answerKinds.map(({ criterion, proposed_tolerance: proposed }) =>
@@ -141,7 +143,7 @@ function editExpectedAnswers(text, { noun, last, beyond, explained }) {
     const place = `${title.toLowerCase().replace(/ items$/, "")} item ${index + 1}`;
     const isWrong = item.line === wrongLine;
     return element("li", { className: isWrong ? "wrong" : "" },
-      labelled("Text", cellControl("textarea", "text", item, { rows: 2, required: true })),
+      drawShownField(item),
       ...answerKinds.map((kind, number) => drawAnswer(kind, item, `${fieldId}-${index}-${number}`)),
       element("div", { className: "question-facts" },
         withHint(labelled("Explanation", cellControl("input", "explanation", item, { maxLength: 2000 })), explained),
@@ -151,6 +153,13 @@ function editExpectedAnswers(text, { noun, last, beyond, explained }) {
         signButton("↓", `Move ${place} down`, () => move(index, 1), { disabled: index === items.length - 1 }),
         button("Delete", () => remove(index))),
       element("p", { className: "problem", textContent: isWrong ? errorText : "", hidden: !isWrong }));
+  }
+
+  /** Return the field for what annotators see. */
+  function drawShownField(item) {
+    if (!areFiles) return labelled("Text", cellControl("textarea", "text", item, { rows: 2, required: true }));
+    const field = labelled("File name", cellControl("input", "text", item, { required: true }));
+    return withHint(field, "A file that you uploaded with the items.");
   }
 
   /** Return the controls of the expected answer to one criterion: a slider for points, boxes or suggestions for labels. */
