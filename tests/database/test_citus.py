@@ -27,10 +27,10 @@ from tests.api.test_api import (
 from tests.api.test_campaigns_side_by_side import test_two_campaigns_annotated_at_once_share_nothing
 from tests.chaos.run import Plan, run_chaos
 from tests.record.test_news import test_each_answer_is_found_once_in_whatever_order_transactions_end
-from tests.record.test_revisions import (
+from tests.record.test_revisions import test_two_processes_that_revise_at_once_take_turns
+from tests.record.test_revisions_under_load import (
     roomy,
     test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_replay_has_it,
-    test_two_processes_that_revise_at_once_take_turns,
 )
 
 ADDRESS = os.environ.get("EASEL_CITUS_URL", "")

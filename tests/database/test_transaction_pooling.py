@@ -30,8 +30,8 @@ from tests.privacy.test_retention import (  # noqa: F401
     test_two_processes_at_once_delete_and_log_once,
 )
 from tests.proxies import TransactionPooler
-from tests.record import test_revisions
-from tests.record.test_revisions import roomy, test_two_processes_that_revise_at_once_take_turns  # noqa: F401
+from tests.record.test_revisions import decide, test_two_processes_that_revise_at_once_take_turns  # noqa: F401
+from tests.record.test_revisions_under_load import exclude_under_load, roomy  # noqa: F401
 
 pytestmark = pytest.mark.slow
 
@@ -50,8 +50,7 @@ async def database_url(direct_url):
 
 @pytest.mark.parametrize(("law", "excluded", "most"), [("easl", 2, 120), ("easl-aware", 1, 120)])
 async def test_exclusions_under_load_are_as_without_a_pooler(roomy, law, excluded, most):  # noqa: F811
-    claim = test_revisions.test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_replay_has_it
-    await claim(roomy, law, excluded, most)
+    await exclude_under_load(roomy, law, excluded=excluded, most=most, decide=decide)
 
 
 async def test_a_pooler_that_is_set_up_is_accepted(database_url):

@@ -277,6 +277,21 @@ async def test_an_unclear_reward_of_a_campaign_that_no_longer_reads_is_settled_b
     assert await live_rewards(first) == [expected]
 
 
+async def test_a_bonus_of_the_campaign_that_settles_an_unclear_reward_is_not_taken_for_it(engine, prolific):
+    first, second = await create_two_studies(engine, prolific)
+    await first.work_again(minutes=10)
+    holder, other = holder_and_other(await live_rewards(first), first, second)
+    await other.add(("p1", 50))
+    await execute_sql(engine, "UPDATE payments SET state = 'sent', settled_at = :now WHERE kind = 'bonus'", now=NOW)
+    await execute_sql(
+        engine, "UPDATE payments SET state = 'unknown', sending_at = :now WHERE kind = 'reward'", now=first.clock.now
+    )
+    await execute_sql(engine, LEAVING["removed its study"], id=holder.campaign.id)
+    prolific.submissions["s1"]["status"] = "APPROVED"
+    await other.work_again(minutes=10)
+    assert await live_rewards(first) == [(holder.campaign.id, "s1", "sent")]
+
+
 async def test_an_unclear_reward_of_a_campaign_that_still_reads_stays_there(engine, prolific):
     first, second = await create_two_studies(engine, prolific)
     await first.work_again(minutes=10)

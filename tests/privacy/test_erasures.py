@@ -93,6 +93,13 @@ async def test_anonymised_judgments_stay_and_no_posterior_changes(engine):
     assert await verification_is_clean(engine, campaign)
 
 
+async def test_nobody_else_of_the_campaign_is_blocked(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    await erase_completely(engine, campaign, WORKER_ID, "anonymise")
+    blocked = await fetch_rows(engine, "SELECT worker_id = 'ben', barred FROM annotators ORDER BY 1")
+    assert blocked == [(False, "erased"), (True, None)]
+
+
 async def test_removed_answers_count_as_those_of_an_excluded_annotator_do(engine):
     campaign, _ = await create_answered_campaign(engine)
     numbers = await fetch_rows(engine, "SELECT seq, items FROM responses ORDER BY seq")

@@ -70,6 +70,19 @@ async def test_a_hit_got_in_the_moment_of_the_decision_goes_back_at_the_next_loo
     assert (await find_or_lease_next_hit(engine, other)).hit is not None
 
 
+async def test_a_hit_that_is_renewed_just_before_the_decision_goes_back_with_it(engine):
+    campaign, (me, *_), (first, *_) = await answer_hits(engine, people=1, hits=0)
+    await try_to_lease_hit(engine, me)
+    await expire_leases(engine)
+    async with engine.begin() as renewing:
+        await renewing.execute(text("SELECT FROM annotators FOR NO KEY UPDATE"))
+        deciding = asyncio.create_task(decide(engine, campaign, "hold", first))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await renewing.execute(text("UPDATE hits SET expires_at = clock_timestamp() + interval '1 hour'"))
+    await deciding
+    assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE expires_at > clock_timestamp()") == 0
+
+
 async def test_a_first_touch_after_its_time_is_no_way_back_to_a_hit(engine):
     campaign, (me, *_), (first, *_) = await answer_hits(engine, people=1, hits=0)
     hit = await try_to_lease_hit(engine, me)

@@ -16,8 +16,10 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     fetch_rows,
     fetch_value,
+    requests_are_waiting_sql,
     submit_scores,
     try_to_lease_hit,
+    wait_until,
 )
 from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria
 from tests.annotation.hits.test_unjudged import answer
@@ -64,6 +66,20 @@ async def test_all_of_them_count_by_every_criterion(engine, law):
     judgments = "SELECT criterion, sum(judgments) FROM posteriors GROUP BY 1 ORDER BY 1"
     assert await fetch_rows(engine, judgments) == [(0, 20), (1, 20)]
     assert await fetch_value(engine, "SELECT revision FROM campaigns") == 1
+    assert await replay_is_clean(engine, campaign.slug)
+
+
+async def test_an_answer_that_is_stored_while_a_revision_replays_counts_once(engine):
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    hit = await try_to_lease_hit(engine, me)
+    async with engine.begin() as holding:  # a replay reads the items first, and no answer does
+        await holding.execute(text("LOCK TABLE items IN ACCESS EXCLUSIVE MODE"))
+        revising = asyncio.create_task(revisions.switch_to_revision_from_same_answers(engine, campaign.id, now=NOW))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await submit_scores(engine, me, hit)
+    await revising
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == len(hit.items)
     assert await replay_is_clean(engine, campaign.slug)
 
 

@@ -1,12 +1,10 @@
 """Decisions about answers: posteriors without them, made while people go on answering."""
 
 import asyncio
-import itertools
-import random
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from sqlalchemy import text
 
 from app.annotation.hits import submission
@@ -19,7 +17,7 @@ from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
 from app.imports.imported_hits_store import LOCK_RESPONSE_IMPORTS
 from app.inference.online.law import AnsweredHit
-from app.record import law_storage, replay, revision_draft, revisions
+from app.record import replay, revision_draft, revisions
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -68,6 +66,16 @@ async def verified(engine, campaign) -> replay.Verification:
         return await replay.verify_by_replay_or_refuse(
             connection, await load_campaign_by_slug_or_refuse(connection, campaign.slug)
         )
+
+
+@asynccontextmanager
+async def answer_being_stored(engine, assignment, hit):
+    """An answer that is stored, and whose transaction ends with the block."""
+    async with engine.connect() as connection:
+        driver = await driver_of(connection)
+        async with driver.transaction():
+            answer = Answer(dict.fromkeys(hit.items, 50.0))
+            yield await submission.store_answer_of_hit_and_return_receipt(driver, assignment, hit.id, answer, now=NOW)
 
 
 async def row_of(engine, assignment):
@@ -296,19 +304,12 @@ async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(en
     hits = [await try_to_lease_hit(engine, who) for who in (quick, slow)]
     async with engine.begin() as connection:
         await decided(connection, campaign, annotator=first)
-    async with engine.connect() as connection:  # an answer is stored, and its transaction is open yet
-        driver = await driver_of(connection)
-        storing = driver.transaction()
-        await storing.start()
-        await submission.store_answer_of_hit_and_return_receipt(
-            driver, quick, hits[0].id, Answer(dict.fromkeys(hits[0].items, 50.0)), now=NOW
-        )
+    async with answer_being_stored(engine, quick, hits[0]):
         revising = asyncio.create_task(revisions.switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW))
         await wait_until(engine, requests_are_waiting_sql(1))
         submitting = asyncio.create_task(submit_scores(engine, slow, hits[1]))
         await wait_until(engine, requests_are_waiting_sql(2))  # who comes after the switch does not pass it by
-        await storing.commit()
-        await asyncio.gather(revising, submitting)
+    await asyncio.gather(revising, submitting)
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 14
     assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert await verified(engine, campaign) == replay.Verification(11, 30, 0, [])
@@ -329,24 +330,6 @@ async def test_the_switch_waits_for_an_import_that_has_begun_to_write(engine, pa
     await asyncio.gather(importing, revising)
     assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert (await verified(engine, campaign)).has_no_mismatches
-
-
-async def test_a_decision_is_acted_on_where_somebody_is_always_storing_and_takes_long(engine):
-    campaign, (row, *_) = await answered(engine)
-
-    async def store(seconds):
-        while True:
-            async with engine.begin() as connection:
-                await connection.execute(law_storage.SHARE_STORE_LOCK, {"campaign": campaign.id})
-                await asyncio.sleep(seconds)
-
-    storing = [asyncio.create_task(store(seconds)) for seconds in (0.21, 0.25, 0.29)]
-    async with asyncio.timeout(30):
-        await decide(engine, campaign, annotator=row)
-    for task in storing:
-        task.cancel()
-    await asyncio.wait(storing)
-    assert await fetch_rows(engine, "SELECT DISTINCT revision FROM current_posteriors") == [(1,)]
 
 
 async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, patient):
@@ -371,43 +354,3 @@ async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, 
     assert held.id
     assert await fetch_rows(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(2,)]
     assert (await verified(engine, campaign)).has_no_mismatches
-
-
-@pytest_asyncio.fixture
-async def roomy(database_url):
-    """Open an engine with a connection for each of 16 people and for the decision, so that none has to wait for one."""
-    engine = create_engine(database_url, pool_size=17)
-    yield engine
-    await engine.dispose()
-
-
-@pytest.mark.parametrize(("law", "excluded", "most"), [("easl", 7, 400), ("easl-aware", 1, 240)])
-async def test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_replay_has_it(roomy, law, excluded, most):
-    """Sixteen people answer without a pause while some of them are excluded, included and excluded again.
-
-    Not for ever: revising is done in a process that steps back for others, and on a busy machine they would outrun it.
-    """
-    campaign = await create_running_campaign(roomy, update_law=law, judgments_per_item=1000, items=60)
-    assignments = [await create_annotator(roomy, campaign, f"ann {k}") for k in range(16)]
-    rows = [await row_of(roomy, assignment) for assignment in assignments[:excluded]]
-    cache, over = PosteriorCache(), asyncio.Event()
-    receipts: list[int] = []
-
-    async def work(assignment, rng):
-        while not over.is_set() and len(receipts) < most:
-            hit = await try_to_lease_hit(roomy, assignment, cache=cache)
-            scores = [rng.randint(0, 100) for _ in hit.items]
-            receipts.append((await submit_scores(roomy, assignment, hit, scores=scores)).seq)
-
-    async def exclude():
-        for row, kind in itertools.product(rows, ("exclude", "include", "exclude")):
-            await decide(roomy, campaign, kind, annotator=row)
-        over.set()
-
-    people = [work(assignment, random.Random(k)) for k, assignment in enumerate(assignments)]
-    await asyncio.gather(exclude(), *people)
-    assert sorted(receipts) == [seq for (seq,) in await fetch_rows(roomy, "SELECT seq FROM responses ORDER BY seq")]
-    assert await fetch_value(roomy, "SELECT revision FROM campaigns") == 3 * excluded
-    counted = await fetch_value(roomy, "SELECT count(*) FROM responses WHERE annotator_id <> ALL(:rows)", rows=rows)
-    found = await verified(roomy, campaign)
-    assert (found.responses, found.has_no_mismatches) == (counted, True)

@@ -44,7 +44,9 @@ from tests.annotation.hits.campaigns import (
 
 T = TypeVar("T")
 
-PEOPLE, ITEMS, WANTED, LIMIT = 4, 12, 3, 4
+# So few that most examples reach both limits: then one HIT more, or one judgment, would exceed them.
+PEOPLE, ITEMS, WANTED, LIMIT = 4, 9, 2, 2
+EXAMPLES = 20
 REPLAYED_EVERY = 6  # steps
 someone = st.integers(0, PEOPLE - 1)
 scores = st.lists(st.integers(0, 100).map(float), min_size=3, max_size=3)
@@ -58,9 +60,9 @@ EVENTS = (
 class AnyOrder(RuleBasedStateMachine):
     """A small campaign that asks for consent, its annotators, and its owner. Nobody is asked about an item twice."""
 
-    def __init__(self, engine: AsyncEngine, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, engine: AsyncEngine, loop: asyncio.AbstractEventLoop, at_limits: list[bool]) -> None:
         super().__init__()
-        self.engine, self.loop = engine, loop
+        self.engine, self.loop, self.at_limits = engine, loop, at_limits
         self.campaign: Any = None
         self.people: list[AssignmentId] = []
         self.rows: list[int] = []
@@ -70,7 +72,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.texts = 1
         self.barred: dict[int, str] = {}
         self.paused = self.brought_back = False
-        self.steps = 0
+        self.steps = self.most_hits = self.most_judgments = 0
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=60)
@@ -280,6 +282,7 @@ class AnyOrder(RuleBasedStateMachine):
     def teardown(self) -> None:
         if self.campaign is not None:
             self.run(self.replayed())
+        self.at_limits.append((self.most_hits, self.most_judgments) >= (LIMIT, WANTED))
 
     async def replayed(self) -> None:
         async with open_snapshot(self.engine) as connection:
@@ -308,13 +311,16 @@ class AnyOrder(RuleBasedStateMachine):
             "GROUP BY annotator_id) AS of_annotators"
         )
         judgments = "SELECT max(judgments) FROM current_posteriors WHERE campaign_id = :id"
-        ((most_hits, most_judgments),) = await fetch_rows(self.engine, f"SELECT ({taken}), ({judgments})", **self.key)
-        assert most_hits <= LIMIT
-        assert self.brought_back or most_judgments <= WANTED
+        most = await fetch_rows(self.engine, f"SELECT ({taken}), ({judgments})", **self.key)
+        ((self.most_hits, self.most_judgments),) = most
+        assert self.most_hits <= LIMIT
+        assert self.brought_back or self.most_judgments <= WANTED
 
 
 async def test_whatever_happens_the_record_is_whole(engine: AsyncEngine) -> None:
     no_shrinking = [phase for phase in Phase if phase is not Phase.shrink]  # it takes minutes
-    chosen = settings(max_examples=20, stateful_step_count=25, deadline=None, phases=no_shrinking)
-    machine: Any = partial(AnyOrder, engine, asyncio.get_running_loop())
+    chosen = settings(max_examples=EXAMPLES, stateful_step_count=25, deadline=None, phases=no_shrinking)
+    at_limits: list[bool] = []
+    machine: Any = partial(AnyOrder, engine, asyncio.get_running_loop(), at_limits)
     await asyncio.to_thread(run_state_machine_as_test, machine, settings=chosen)
+    assert sum(at_limits) >= EXAMPLES / 2
