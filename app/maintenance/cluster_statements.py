@@ -40,6 +40,9 @@ REPLACED_ON_CITUS = {
     "annotation.hits.answer_leases.STORE_ANSWERS_AND_LEASE",
     "annotation.hits.answer_storage.STORE_ANSWERS",
     "database.server_database.RESET_RESTORED_TRANSACTION_IDS",
+    "record.answer_rates.COUNT_HITS_PER_MINUTE_OF_CAMPAIGNS",
+    "record.answer_rates.FIND_ANSWER_TIMES_OF_CAMPAIGNS",
+    "record.changes.POLL_CHANGES_OF_CAMPAIGNS",
     "record.judgment_count.COUNT_JUDGMENTS",
     "server_calls.call_work.TAKE_DUE_CALLS",
 }
