@@ -171,7 +171,8 @@ def sentence_on_planned_work_and_pay_or_empty(campaign: CountedCampaign) -> str:
     judgments = pluralize(count_planned_judgments(campaign), "judgment")
     hours = f", {totals.hours:,.1f} hours of work" if totals.hours else ""
     pay = f", {cost_range_text(totals.costs, campaign.currency)}" if totals.costs else ""
-    return f"With {per_item} per item: {judgments} in {pluralize(totals.tasks, 'task')}{hours}{pay}."
+    noun = "system" if campaign.segment_count else "item"
+    return f"With {per_item} per {noun}: {judgments} in {pluralize(totals.tasks, 'task')}{hours}{pay}."
 
 
 def sentence_on_task_size(campaign: CountedCampaign) -> str:
