@@ -28,6 +28,10 @@ from app.inference.observations.judgment_kinds import JudgmentKind
 MAX_AGREEMENT_PAIRS = 3_000_000
 """Pairs of judgments of one item; more would take gigabytes."""
 
+SYSTEMS_NOTE = Note(
+    "items_are_systems",
+    "Items are systems here: a judgment of one segment is compared with judgments of other segments.",
+)
 AGREEMENT_COLUMNS = (
     Column("measure", "Name", "text"),
     Column("group", "Subject", "text"),
@@ -234,6 +238,8 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
         if kind in data_by_kind
         for note in notes_on_reading_for_measure(kind, answers, options)
     ]
+    if answers.items_are_systems:
+        notes.append(SYSTEMS_NOTE)
     return ResultTable(AGREEMENT_COLUMNS, rows, (*notes, *shared), verdict)
 
 

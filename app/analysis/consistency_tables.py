@@ -91,6 +91,13 @@ def inestimable_row_and_no_notes(
     return [(name, title, None, 0, unit_noun, str(reason))], ()
 
 
+def refuse_repeats_of_systems(answers: Answers) -> None:
+    """Raise `Inestimable` (`no_repeats_of_systems`) if the items are systems, whose judgments are of segments."""
+    if answers.items_are_systems:
+        sentence = "Judgments of a system are of different segments, so none repeats another."
+        raise Inestimable(sentence, code="no_repeats_of_systems")
+
+
 def pooled_transitivity_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
     """Return kappa over all annotators' triads."""
     name, title = "transitivity", "Transitivity kappa"
@@ -116,6 +123,7 @@ def repeated_score_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, It
     """Return how well annotators repeat their own scores of items."""
     margin = answers.parameters.tie_margin
     try:
+        refuse_repeats_of_systems(answers)
         retest_scores = retest.compare_repeated_scores(
             answers.item, answers.annotator, answers.scores_between_0_and_1, margin=margin
         )
@@ -138,6 +146,7 @@ def repeated_score_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, It
 def repeated_pair_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
     """Return how well annotators repeat their own preferences between two items."""
     try:
+        refuse_repeats_of_systems(answers)
         first, second, outcomes, hits = preference_pair_columns(answers)
         retest_pairs = retest.compare_repeated_pair_judgments_with_previous(
             first, second, outcomes, answers.annotator_index_of_each_hit[hits]
@@ -154,6 +163,7 @@ def repeated_pair_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Ite
 def repeated_label_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
     """Return how well annotators repeat their own labels of items."""
     try:
+        refuse_repeats_of_systems(answers)
         retest_labels = retest.compare_repeated_labels(
             answers.item, answers.annotator, label_of_each_judgment(answers, 0)
         )

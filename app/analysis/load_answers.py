@@ -208,6 +208,7 @@ def build_answers_from_rows(
         value=columns["value"],
         value_kind=design.value_kind,
         classes=design.classes,
+        items_are_systems=bool(criterion.campaign.segment_count),
         always_shown=criterion.campaign.items_in_every_hit,
         fixed_items=criterion.campaign.always_shown if criterion.campaign.has_fixed_set else (),
         compares_pairs=design.compares_pairs,

@@ -53,6 +53,7 @@ class Answers:
         parameters: Gamma, epsilon and the tie margin.
         seed: Seed of the campaign, so that the same answers get the same bootstrap intervals.
         classes: Names of the classes.
+        items_are_systems: Whether the items are systems, whose judgments are of different segments.
         always_shown: Items that are in every HIT, as a baseline is.
         fixed_items: Items that every annotator judges once.
         compares_pairs: Whether every HIT compares two items, which may be any two.
@@ -86,6 +87,7 @@ class Answers:
     parameters: LawParameters
     seed: int
     classes: Sequence[str] = ()
+    items_are_systems: bool = False
     always_shown: Sequence[int] = ()
     fixed_items: Sequence[int] = ()
     compares_pairs: bool = False

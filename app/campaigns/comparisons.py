@@ -13,7 +13,7 @@ from app.errors import Invalid, pluralize
 JUDGMENTS_SETTING = "judgments_per_item"
 COMPARISONS_FIELD = "comparisons"
 MAX_JUDGMENTS = 10_000
-MIN_COMPARISONS = 1  # fewer leave pairs without any comparison on some prompts
+MIN_COMPARISONS = 1  # fewer leave pairs without any comparison on some segments
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class ComparisonUnit:
         if not prompts or system_count < 2:
             return None
         if campaign.design.always_shown:
-            return cls("Comparisons per prompt and system", 1 / prompts, system_count, prompts)
+            return cls("Comparisons per segment and system", 1 / prompts, system_count, prompts)
         if campaign.items_per_hit == 1:
-            return cls("Judgments per output", 1 / prompts, system_count, prompts)
+            return cls("Judgments per output, on average", 1 / prompts, system_count, prompts)
         shown_with = (campaign.items_per_hit - 1) / (system_count - 1)
-        return cls("Comparisons per prompt and pair", shown_with / prompts, system_count, prompts)
+        return cls("Comparisons per segment and pair", shown_with / prompts, system_count, prompts)
 
     def count(self, judgments_per_item: int) -> float:
         """Return how many comparisons this many judgments per system give."""
@@ -107,12 +107,12 @@ def sections_with_comparisons_in_place_of_judgments(
         if field.name != JUDGMENTS_SETTING:
             return field
         judgments = int(field.value) if field.value.isdecimal() else 0
-        summary = pluralize(judgments, "judgment") + f" for each of {unit.systems} systems on {unit.prompts} prompts"
+        summary = pluralize(judgments, "judgment") + f" for each of {unit.systems} systems on {unit.prompts} segments"
         return replace(
             field,
             name=COMPARISONS_FIELD,
             title=unit.title,
-            description=f"The campaign ends when each has this many. Now {summary}.",
+            description=f"The campaign ends when each system has as many judgments as this gives it. Now {summary}.",
             kind="number",
             value=values.get(COMPARISONS_FIELD, format_comparisons(unit.count(judgments))),
             minimum=None,

@@ -89,8 +89,8 @@ class CampaignTotals:
         costs: Least and greatest pay in the campaign's currency, once if they are the same: the pay of all tasks, or
             the rewards of all people where each person gets one reward. Empty if unknown.
         people: People to recruit.
-        different_people: Fewest people who can give an item or system all its judgments, as no one judges an item or
-            segment twice; None if people may judge it again.
+        different_people: Fewest people who can give all judgments, as no one judges an item twice or does two tasks
+            for a segment; None if people may judge it again.
 
     """
 
@@ -171,7 +171,8 @@ def sentence_on_planned_work_and_pay_or_empty(campaign: CountedCampaign) -> str:
     judgments = pluralize(count_planned_judgments(campaign), "judgment")
     hours = f", {totals.hours:,.1f} hours of work" if totals.hours else ""
     pay = f", {cost_range_text(totals.costs, campaign.currency)}" if totals.costs else ""
-    return f"With {per_item} per item: {judgments} in {pluralize(totals.tasks, 'task')}{hours}{pay}."
+    noun = "system" if campaign.segment_count else "item"
+    return f"With {per_item} per {noun}: {judgments} in {pluralize(totals.tasks, 'task')}{hours}{pay}."
 
 
 def sentence_on_task_size(campaign: CountedCampaign) -> str:
@@ -306,14 +307,16 @@ def count_people_needed_without_repeats(
     return round_up_quotient(max(0, judgment_count - per_item), judgments_per_person) + per_item
 
 
-def fewest_different_people_or_none(campaign: Campaign) -> int | None:
-    """Return how many people an item or system needs for its judgments at least; None if people may judge it again.
+def fewest_different_people_or_none(campaign: CountedCampaign) -> int | None:
+    """Return how many people all judgments need at least; None if people may judge an item or segment again.
 
-    A person judges an item once, and a system at most once for each segment.
+    A person judges an item once, and does at most one task for each segment.
     """
     if campaign.repeat_items:
         return None
-    return ceil(campaign.judgments_per_item / (campaign.segment_count or 1))
+    if not campaign.segment_count:
+        return campaign.judgments_per_item
+    return ceil(count_planned_tasks(campaign) / campaign.segment_count)
 
 
 def steps_not_in_working_minutes_per_person(campaign: Campaign) -> list[str]:

@@ -86,7 +86,10 @@ def mostly_repeats_warning_or_empty(snapshot: CampaignSnapshot) -> str:
     tally = snapshot.precision.evidence.tally
     if 2 * tally.annotators.sum() >= tally.judgments.sum():
         return ""
-    return "Most judgments are repeats by the same person. More annotators would help reach the goal."
+    fact = "Most judgments are repeats by the same person."
+    if snapshot.campaign.segment_count:
+        fact = "Most judgments of a system are by people who judged it on another segment."
+    return f"{fact} More annotators would help reach the goal."
 
 
 def settled_items_sentence_or_empty(settled_item_count: int) -> str:

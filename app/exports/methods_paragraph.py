@@ -23,7 +23,7 @@ from app.campaigns.pay import hourly_pay_by_median_time_or_none, text_of_agreed_
 from app.campaigns.summaries import CampaignWithProgress, load_campaign_with_progress_or_refuse
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
-from app.errors import Conflict, pluralize
+from app.errors import Conflict, join_with_and, pluralize
 from app.http.languages.catalogue import ENGLISH, format_money
 from app.quality.annotators import load_plausible_median_seconds_or_none
 from app.quality.registry import QUALITY_RULES
@@ -134,7 +134,7 @@ async def load_methods_text(engine: AsyncEngine, slug: str, fits: FitCache, *, n
         reliability = await load_measure_text(engine, fits, criterion, RELIABILITY_MEASURES)
         cites_krippendorff |= not agreement.startswith(NOT_AVAILABLE)
         paragraphs.append(
-            f"{criterion_prefix(criterion)}{judgments_per_item_sentence(answers)} "
+            f"{criterion_prefix(criterion)}{judgments_per_item_sentence(answers, judged_noun(facts.campaign))} "
             f"Agreement between annotators – {agreement}. Reliability of the scores – {reliability}."
         )
     return format_methods_text(facts.campaign, paragraphs, cites_krippendorff=cites_krippendorff)
@@ -154,12 +154,13 @@ def format_methods_text(campaign: Campaign, paragraphs: Iterable[str], *, cites_
 def paragraph_about_campaign(facts: MethodsFacts, now: datetime) -> str:
     """Return the sentences on items, people, exclusions and pay."""
     campaign, counts = facts.campaign, facts.counts
-    noun = "system" if campaign.segment_count else "item"
     design, laws = campaign.design.title.lower(), f"update law `{campaign.update_law}`; rule `{campaign.rule.name}`"
-    items = f"{pluralize(campaign.item_count, noun)} with Easel {version('easel')}"
+    items = pluralize(campaign.item_count, judged_noun(campaign))
+    if campaign.segment_count:
+        items += f" on {pluralize(campaign.segment_count, 'segment')}"
     sentences = [
-        f"We collected judgments of {items} ({design}; {laws}).",
-        f"Each task showed {pluralize(campaign.items_per_hit, 'item')} and asked: “{campaign.question}”",
+        f"We collected judgments of {items} with Easel {version('easel')} ({design}; {laws}).",
+        task_sentence(campaign),
         annotators_sentence(facts),
         exclusions_sentence(facts),
         times_sentence(facts, now),
@@ -173,6 +174,27 @@ def paragraph_about_campaign(facts: MethodsFacts, now: datetime) -> str:
     if counts.imported:
         sentences.append(f"Imported, not answered in Easel: {pluralize(counts.imported, 'task')}.")
     return " ".join(filter(None, sentences))
+
+
+def judged_noun(campaign: Campaign) -> str:
+    """Return the word for what gets a score."""
+    return "system" if campaign.segment_count else "item"
+
+
+def task_sentence(campaign: Campaign) -> str:
+    """Return what a task showed and asked, with the questions of all criteria."""
+    if not campaign.segment_count:
+        shown = pluralize(campaign.items_per_hit, "item")
+    elif campaign.items_per_hit == 1:
+        shown = "1 output of a system"
+    else:
+        shown = f"{campaign.items_per_hit} outputs of systems for the same segment"
+    asked = f"Each task showed {shown} and asked: “{campaign.question}”"
+    if not campaign.has_criteria:
+        return asked
+    questions = [f"{criterion.name} (“{criterion.question}”)" for criterion in campaign.criteria]
+    judged = "Outputs" if campaign.segment_count else "Items"
+    return f"{asked} {judged} were judged on {len(questions)} criteria: {join_with_and(questions)}."
 
 
 def annotators_sentence(facts: MethodsFacts) -> str:
@@ -201,7 +223,8 @@ def times_sentence(facts: MethodsFacts, now: datetime) -> str:
     first, last = (f"{moment.astimezone(UTC):%Y-%m-%d}" for moment in (facts.counts.first_at, facts.counts.last_at))
     status = facts.campaign.status
     unfinished = "" if status == "finished" else f" The campaign was {status} on {now.astimezone(UTC):%Y-%m-%d}."
-    return f"Answers were collected from {first} to {last} (UTC).{unfinished}"
+    days = f"on {first}" if first == last else f"from {first} to {last}"
+    return f"Answers were collected {days} (UTC).{unfinished}"
 
 
 def pay_sentence(facts: MethodsFacts) -> str:
@@ -219,12 +242,12 @@ def criterion_prefix(criterion: Criterion[Campaign]) -> str:
     return f"{criterion.name}: " if criterion.name else ""
 
 
-def judgments_per_item_sentence(answers: Answers) -> str:
+def judgments_per_item_sentence(answers: Answers, noun: str) -> str:
     """Return the mean, the least and the greatest number of judgments of an item, without those in every task."""
     counts = np.delete(answers.judgment_counts, [*answers.always_shown])
     mean = format_with_places(float(np.mean(counts)), 1)
     return (
-        f"Judgments that count: {int(counts.sum()):,}, {mean} per item on average, {counts.min():,} at least and "
+        f"Judgments that count: {int(counts.sum()):,}, {mean} per {noun} on average, {counts.min():,} at least and "
         f"{counts.max():,} at most."
     )
 

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, BinaryIO, TypeVar
 
-from app.designs.content import MEDIA_FILE_NAMES, Content
+from app.designs.content import MEDIA_FILE_NAMES, Content, SourceAndReference
 from app.errors import Invalid
 from app.imports import outputs
 from app.imports.checks_import import NewCheck, kind_of_check_in_row_or_default, parse_check_of_row
@@ -20,13 +20,14 @@ from app.imports.columns import (
     find_column_ignoring_case_or_none,
     id_column_or_none,
     is_outputs_table,
+    normalize_column_name_for_comparison,
     possible_meanings_of_item_columns,
     possible_meanings_of_output_columns,
     table_with_standard_column_names,
 )
 from app.imports.id_lines import IdLines
 from app.imports.item_files import COMMON_ID_COLUMN_NAMES, read_item_table_of_any_length
-from app.imports.item_text import find_obvious_shown_column_or_none
+from app.imports.item_text import COMMON_SHOWN_COLUMN_NAMES, find_obvious_shown_column_or_none
 from app.imports.items import ImportedItem, ItemReader, no_items_error
 from app.imports.named_media import NamedMedia
 from app.inference.online.law import Law
@@ -45,6 +46,11 @@ from app.uploads import (
 
 PREVIEW_ROWS = 5
 MAX_LINES_PER_PROBLEM = 10
+MIN_SYSTEM_COLUMNS = 3
+WIDE_TABLE_NOTE = (
+    "To compare systems, upload a row for each output, with the columns system, segment and output. This table is read "
+    "as items, one for each row."
+)
 ROW_PROBLEM_BY_CODE = {
     "id_missing": "without an id",
     "id_too_long": "with an id that is too long",
@@ -185,12 +191,23 @@ def read_upload_preview_or_refuse(
     return replace(
         upload_preview,
         line_count=upload.line_count,
-        notes=upload.notes,
+        notes=upload.notes
+        if upload_preview.is_outputs_table
+        else (*upload.notes, *notes_on_columns_of_systems(upload)),
         read_as=read_options,
         quotes=upload.quotes,
         sheet=upload.sheet,
         sheets=upload.sheets,
     )
+
+
+def notes_on_columns_of_systems(upload: UploadedTable) -> tuple[str, ...]:
+    """Return a note if a table of items seems to have a column for each of several systems."""
+    names = {normalize_column_name_for_comparison(name) for name in upload.columns}
+    about_segments = names & {"segment", *SourceAndReference._fields}
+    others = names - about_segments - {"id", "name"}
+    has_text = names & set(COMMON_SHOWN_COLUMN_NAMES)
+    return (WIDE_TABLE_NOTE,) if about_segments and len(others) >= MIN_SYSTEM_COLUMNS and not has_text else ()
 
 
 def build_preview_of_items_table(

@@ -12,7 +12,7 @@ from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.totals import cost_range_text, costs_of_judgments
 from app.errors import pluralize
 from app.http.languages.catalogue import ENGLISH, format_money
-from app.planning.goal_simulation import BAND_PERCENTILES, MAX_NEW_JUDGMENTS_PER_ITEM, GoalForecast
+from app.planning.goal_simulation import BAND_PERCENTILES, GoalForecast
 from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL
 from app.record import pace
 from app.record.campaign import CountedCampaign
@@ -56,6 +56,7 @@ class CampaignForecast:
         annotators_note: Where that number comes from, as a sentence.
         caution: Caution about the forecast, as a sentence.
         campaign_with_rewards: The campaign if its platform pays each person one reward; None if tasks are paid.
+        noun: Word for what gets a score: "item" or "system".
 
     """
 
@@ -77,6 +78,12 @@ class CampaignForecast:
     annotators_note: str = ""
     caution: str = ""
     campaign_with_rewards: CountedCampaign | None = None
+    noun: str = "item"
+
+    @property
+    def simulated_judgments_per_item(self) -> int:
+        """Judgments of each item at which the simulated campaigns end."""
+        return int((self.judgments + self.goal_forecast.checkpoints[-1]) / self.item_count)
 
     @property
     def sentence_on_judgments_needed(self) -> str:
@@ -88,8 +95,8 @@ class CampaignForecast:
             if self.goal_forecast.ran_out.mean() > 1 / 2:
                 return "There are not enough annotators to reach the goal."
             return (
-                f"The goal needs more than {MAX_NEW_JUDGMENTS_PER_ITEM} judgments per item. Choose an easier "
-                "goal or the selection rule that suits it, or find more annotators."
+                f"The goal needs more than {self.simulated_judgments_per_item:,} judgments per {self.noun}. Choose an "
+                "easier goal or the selection rule that suits it, or find more annotators."
             )
         most = f"{high:,.0f}" if high != float("inf") else "many more"
         return f"About {pluralize(round(middle), 'more judgment')} ({low:,.0f} to {most})"
@@ -113,9 +120,8 @@ class CampaignForecast:
         if self.goal_forecast.median_and_band_of_judgments_needed[0] == 0 or enough is None:
             return f"{self.sentence_on_judgments_needed.rstrip('.')}."
         costs = ", ".join(self.phrases_on_tasks_hours_and_pay(enough * self.item_count - self.judgments))
-        return (
-            f"With {pluralize(enough, 'judgment')} per item, 9 of 10 campaigns like this one reach the goal: {costs}."
-        )
+        budget = f"{pluralize(enough, 'judgment')} per {self.noun}"
+        return f"With {budget}, 9 of 10 campaigns like this one reach the goal: {costs}."
 
     @property
     def phrases_on_costs_of_median_run(self) -> list[str]:
@@ -143,11 +149,12 @@ class CampaignForecast:
         middle, _, high = self.goal_forecast.median_and_band_of_judgments_needed
         if high <= judgments_left:
             return ""
-        judgments = f"{pluralize(self.judgments_per_item, 'judgment')} of each item"
-        advice = "Collect more judgments per item, or choose an easier goal."
+        judgments = f"{pluralize(self.judgments_per_item, 'judgment')} of each {self.noun}"
+        advice = f"Collect more judgments per {self.noun}, or choose an easier goal."
         if not judgments_left:
             return f"This campaign has {judgments}, as many as it asks for, and has not reached its goal. {advice}"
-        chance = "will probably not have reached" if middle > judgments_left else "may not have reached"
+        is_unlikely = middle > judgments_left and self.goal_forecast.checkpoints[-1] >= judgments_left
+        chance = "will probably not have reached" if is_unlikely else "may not have reached"
         return (
             f"This campaign ends at {judgments}, after {judgments_left:,} more, and {chance} its goal by then. {advice}"
         )
@@ -232,7 +239,7 @@ class CampaignForecast:
         chance = float((self.goal_forecast.judgments_needed <= more).mean())
         costs = ", ".join(self.phrases_on_tasks_hours_and_pay(more))
         budget = pluralize(judgments_per_item, "judgment")
-        return f"{budget} per item: {100 * chance:.0f} % of simulated campaigns reach the goal; {costs}."
+        return f"{budget} per {self.noun}: {100 * chance:.0f} % of simulated campaigns reach the goal; {costs}."
 
     @property
     def chance_curve_svg_data(self) -> dict[str, Any]:

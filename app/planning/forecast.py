@@ -35,7 +35,6 @@ from app.planning.goal_simulation import (
     MAX_FORECAST_ITEMS,
     MAX_ITEMS_ASKED_BY_COMPARISONS,
     MAX_ITEMS_MEASURED_BY_LAW,
-    MAX_NEW_JUDGMENTS_PER_ITEM,
     MAX_SAMPLE_ITEMS,
     MEANS_LAW,
     MIN_BEST_IN_SAMPLE,
@@ -46,6 +45,7 @@ from app.planning.goal_simulation import (
     forecast_goal,
     is_forecast_asked_evenly,
     is_forecast_measured_by_law,
+    most_new_judgments_per_item,
 )
 from app.planning.participation import (
     chosen_or_likely_annotator_count_or_refuse,
@@ -159,6 +159,7 @@ async def forecast_cost_of_goal_or_refuse(
         else goal_measure_caution_or_empty(settings, evidence, goal_forecast)
         or even_asking_caution_or_empty(settings, sample),
         campaign_with_rewards=campaign if pays_one_reward_per_person(campaign) else None,
+        noun="system" if campaign.segment_count else "item",
     )
 
 
@@ -232,7 +233,7 @@ def text_on_duration_of_planning(campaign: CampaignWithProgress) -> str:
     )
     usual_text = f"Simulating {DEFAULT_FORECAST_RUNS} campaigns with {sample_text} takes about "
     usual_text += format_seconds_in_words(usual_seconds)
-    max_seconds = usual_seconds * MAX_NEW_JUDGMENTS_PER_ITEM / USUAL_JUDGMENTS_PER_ITEM
+    max_seconds = usual_seconds * most_new_judgments_per_item(campaign) / USUAL_JUDGMENTS_PER_ITEM
     if max_seconds > MAX_FORECAST_SECONDS:
         return (
             f"{usual_text}, and longer if the goal is far. This page waits at most "

@@ -52,7 +52,7 @@ DEFAULT_SAMPLE_ITEMS, MAX_SAMPLE_ITEMS = 1_000, 5_000
 MAX_ITEMS_MEASURED_BY_LAW = 300  # a HIT takes such a law ten times as long
 MAX_ITEMS_ASKED_BY_COMPARISONS = 300  # the joint posterior of more items makes 20 simulated campaigns take minutes
 MIN_BEST_IN_SAMPLE = 2
-MAX_NEW_JUDGMENTS_PER_ITEM = 60
+MAX_NEW_JUDGMENTS_PER_ITEM, MAX_NEW_JUDGMENTS_PER_SYSTEM = 60, 1_000
 GOAL_CHECKS_PER_RUN, GOAL_CHECKS_PER_RUN_BY_LAW = 60, 40
 NEW_ANNOTATOR_OFFSET = 10**9  # keeps the numbers of new annotators apart from those who have answered
 UNLIMITED_JUDGMENTS = 10**6
@@ -296,7 +296,7 @@ def forecast_goal(
         build_forecast_start(campaign, evidence, fallback_crowd, annotator_count, priors), comparisons=comparisons
     )
     checkpoints = hit_count_before_each_goal_check(
-        -(-len(evidence.tally.total) * MAX_NEW_JUDGMENTS_PER_ITEM // items_per_hit),
+        -(-len(evidence.tally.total) * most_new_judgments_per_item(campaign) // items_per_hit),
         is_costly=forecast_start.evidence.judgments is not None,
     )
     progress_values, ran_out = np.empty((runs, len(checkpoints))), np.zeros(runs, bool)
@@ -309,6 +309,16 @@ def forecast_goal(
     judgments_at_checkpoints = checkpoints * items_per_hit / share
     needed = np.where(is_reached.any(axis=1), judgments_at_checkpoints[is_reached.argmax(axis=1)], np.inf)
     return GoalForecast(judgments_at_checkpoints, progress_values, needed, ran_out)
+
+
+def most_new_judgments_per_item(campaign: Campaign) -> int:
+    """Return after how many further judgments of each item a run ends, the goal reached or not.
+
+    Systems are few and judged on many segments: their runs go on to twice the judgments that the campaign asks for.
+    """
+    if not campaign.segment_count:
+        return MAX_NEW_JUDGMENTS_PER_ITEM
+    return max(MAX_NEW_JUDGMENTS_PER_ITEM, min(2 * campaign.judgments_per_item, MAX_NEW_JUDGMENTS_PER_SYSTEM))
 
 
 def hit_count_before_each_goal_check(max_hits: int, *, is_costly: bool) -> Integers:

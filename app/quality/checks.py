@@ -162,7 +162,7 @@ def number_of_checks_per_hit(campaign: LabelledCampaign) -> int:
 def reason_hits_cannot_show_checks_or_empty(campaign: Campaign) -> str:
     """Return why this campaign's HITs cannot show checks, as the end of a sentence; empty if they can."""
     if campaign.segment_count:
-        return "it shows outputs of systems, and a check has none"
+        return "it shows outputs of systems, and checks are single items; use training or a qualification instead"
     if campaign.design.always_shown:
         return "every task compares an item with the same fixed item, and the expected result for a check is unknown"
     if campaign.selection != "streaming":

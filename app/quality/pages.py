@@ -28,6 +28,7 @@ from app.quality.bulk_decisions import (
     parse_bulk_action_or_refuse,
 )
 from app.quality.caught_guessers import load_guess_chance_by_kind, sentences_on_caught_guessers_or_empty
+from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty
 from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id_or_refuse
 from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.guesser_reach import sentence_on_judgments_until_guessers_are_flagged_or_empty
@@ -249,6 +250,7 @@ async def quality_inbox_page(
         "actions_by_state": ACTIONS_BY_BLOCKED_STATE,
         "max_reason_length": MAX_REASON_CHARACTERS,
         "checks": await listings.load_check_lines_with_outcome_counts(connection, campaign),
+        "no_checks_hint": hint_that_hits_cannot_show_checks_or_empty(campaign),
         "rules": rules,
         "rule_actions": RULE_ACTIONS,
         "sentences": {name: parts_of_rule_sentence(choice.rule) for name, choice in rules.items()},

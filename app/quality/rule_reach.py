@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
 from app.errors import pluralize
+from app.quality.checks import reason_hits_cannot_show_checks_or_empty
 from app.quality.rule import QualityRule, RuleRequirement
 from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
 from app.quality.settings import RuleChoice, active_rule_choices_by_name
@@ -71,14 +72,15 @@ class RuleReach:
 
 @dataclass(frozen=True)
 class ReachSummary:
-    """Reach of each active rule of a campaign by the rule's name, the number of checks of one person, and the most work
-    of one person.
+    """Reach of each active rule of a campaign by the rule's name, the number of checks of one person, the most work of
+    one person, and what would let more rules find someone.
     """
 
     by_rule: Mapping[str, RuleReach]
     expected_checks: str
     may_one_person_meet_all_checks: bool
     workload: AnnotatorWorkload
+    advice: str
 
     def unfit_rules_except(self, rule_names: Collection[str]) -> list[RuleReach]:
         """Return the rules that find no one because one person does too little, without those of these names."""
@@ -98,7 +100,20 @@ async def load_reach_summary(connection: AsyncConnection, campaign: Campaign, *,
     workload = largest_workload_of_one_annotator(campaign, item_count, {row.kind: row.items for row in rows})
     by_rule = reach_of_active_rules_by_name(campaign, workload)
     expected_checks = sentence_on_checks_met_by_one_person_or_empty(workload)
-    return ReachSummary(by_rule, expected_checks, workload.may_meet_all_checks, workload)
+    return ReachSummary(
+        by_rule, expected_checks, workload.may_meet_all_checks, workload, advice_on_more_reach(campaign, workload)
+    )
+
+
+def advice_on_more_reach(campaign: Campaign, workload: AnnotatorWorkload) -> str:
+    """Return a sentence on what would let rules flag someone that one person's work is too little for."""
+    if workload.max_hits == campaign.hits_per_annotator:
+        ways = ["More tasks per annotator"]
+    else:
+        ways = [f"Showing {'segments' if campaign.segment_count else 'items'} again"]
+    if not reason_hits_cannot_show_checks_or_empty(campaign):
+        ways.append("more gold items")
+    return f"{', '.join(ways)} or custom rules would let them flag someone."
 
 
 def reach_of_active_rules_by_name(campaign: Campaign, workload: AnnotatorWorkload) -> dict[str, RuleReach]:

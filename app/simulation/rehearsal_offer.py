@@ -108,7 +108,7 @@ def min_annotator_count_for_rehearsal_and_reason(campaign: CountedCampaign) -> t
     if different_people := fewest_different_people_or_none(campaign):
         judgments = pluralize(judgments_per_item, "judgment")
         reason = (
-            f"each system needs {judgments}, and no one judges a segment twice"
+            f"all judgments take {pluralize(hits_needed, 'task')}, and no one does more than one task for a segment"
             if campaign.segment_count
             else f"each item needs {judgments} by different people"
         )

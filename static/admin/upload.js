@@ -22,7 +22,8 @@ function manageUpload(form) {
   const buttonLabel = button.textContent;
   const headers = { "x-csrf-token": form.elements.csrf.value, "x-easel": "fetch", accept: "application/json" };
 
-  const previewedRows = () => preview?.querySelector("[data-rows]")?.dataset.rows;
+  const previewedTable = () => preview?.querySelector("[data-rows]");
+  const previewedRows = () => previewedTable()?.dataset.rows;
   const hasTable = () => Boolean(fileField.files.length || pastedField?.value.trim());
   const hasItems = () => hasTable() || Boolean(pastedField && form.elements.media?.files.length); // each file of a zip is an item
   const isTooLarge = () => fileField.files[0]?.size > form.dataset.maxMb * 2 ** 20;
@@ -53,9 +54,10 @@ function manageUpload(form) {
   /** Write on the button how much it imports; it is off while an import would be refused. */
   const updateButton = () => {
     const rows = previewedRows();
+    const label = previewedTable()?.dataset.noun ? buttonLabel.replace("items", previewedTable().dataset.noun) : buttonLabel;
     button.disabled = Boolean(preview?.querySelector("[role=alert]"));
     button.textContent = rows && !button.disabled
-      ? buttonLabel.replace(" ", ` ${Number(rows).toLocaleString()} `).replace(/s$/, rows === "1" ? "" : "s") : buttonLabel;
+      ? label.replace(" ", ` ${Number(rows).toLocaleString()} `).replace(/s$/, rows === "1" ? "" : "s") : buttonLabel;
   };
 
   /** Enter the columns that a refusal proposes into the fields that are empty, and return whether there were any. */

@@ -12,6 +12,7 @@ from tests.annotation.hits.campaigns import (
     submit_scores,
     try_to_lease_hit,
 )
+from tests.campaigns.drafts import create_draft
 
 ALERTS = "SELECT kind, occasion, about, because FROM alerts ORDER BY id"
 
@@ -67,3 +68,11 @@ async def test_an_alert_stands_on_the_page_until_somebody_has_seen_it(engine, re
     assert await fetch_value(engine, "SELECT seen_by FROM alerts") == "admin"
     assert await fetch_value(engine, "SELECT count(*) FROM audit_log WHERE action = 'alert.seen'") == 1
     assert (await researcher.post(f"{address}/alerts/{alert + 1}/seen")).status_code == 404
+
+
+async def test_the_settings_say_that_no_mail_is_sent_without_a_mail_server(engine, researcher):
+    sentence = "No mail is sent, because no mail server is set up yet"
+    for slug, addresses in (("quiet", []), ("mailed", ["ada@example.org"])):
+        campaign = await create_draft(engine, name=slug, alert_emails=addresses)
+        page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/advanced")).text
+        assert (sentence in page) == bool(addresses)

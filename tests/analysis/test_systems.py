@@ -8,6 +8,7 @@ import pytest
 
 from app.analysis.available_methods import fit_table_or_refuse, load_available_methods
 from app.analysis.load_answers import load_campaign_answers
+from app.analysis.methods import TABLE_METHODS
 from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
 from app.errors import Conflict, Invalid
@@ -145,6 +146,24 @@ async def test_systems_are_ranked_in_clusters(engine):
     found = fit_table_or_refuse(offer.tables["systems"], answers, Options())
     assert [row[:3] for row in found.rows] == [(name, k, k) for k, name in enumerate(("doe", "cat", "bee", "ape"), 1)]
     assert found.verdict.startswith("4 clusters")
+
+
+async def test_judgments_of_a_system_on_other_segments_are_no_repeats(engine):
+    campaign = await create_campaign_of_systems(
+        engine, outputs_table(segments=8), design="rating", items_per_hit=1, judgments_per_item=30
+    )
+    await answer_hits_of_systems(engine, campaign, by=6, each=8)
+    async with open_snapshot(engine) as connection:
+        answers = await load_campaign_answers(connection, campaign.criteria[0])
+    consistency = fit_table_or_refuse(TABLE_METHODS["consistency"], answers, Options())
+    rows = {row[0]: row for row in consistency.rows}
+    assert rows["retest"][2] is None
+    assert rows["retest"][5] == "Judgments of a system are of different segments, so none repeats another."
+    assert "retest_same" not in rows
+    agreement = fit_table_or_refuse(TABLE_METHODS["agreement"], answers, Options())
+    assert "Items are systems here: a judgment of one segment is compared with judgments of other segments." in (
+        agreement.notes
+    )
 
 
 async def test_items_are_not_ranked_as_systems(engine):

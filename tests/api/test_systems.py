@@ -52,7 +52,7 @@ async def test_a_program_asks_for_comparisons_per_prompt_and_pair(api_client):
     changed = (await api_client.patch(address, json=wanted)).json()
     assert changed["settings"]["judgments_per_item"] == 24  # 3 comparisons of 2 other systems on 4 prompts
     assert changed["comparisons"] == {
-        "unit": "Comparisons per prompt and pair",
+        "unit": "Comparisons per segment and pair",
         "per_prompt": 3.0,
         "systems": 3,
         "prompts": 4,

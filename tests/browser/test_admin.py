@@ -335,6 +335,14 @@ DROP = """async (content) => {
 }"""
 
 
+async def test_the_button_counts_the_outputs_of_a_table_of_systems(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Systems")
+    await page.evaluate(DROP, "system,segment,output\nape,s1,one\nbee,s1,two\n")
+    await page.get_by_text("All rows can be imported").wait_for()
+    await expect(page.get_by_role("button", name="Import 2 outputs", exact=True)).to_be_enabled()
+
+
 async def test_a_file_is_dropped_and_its_columns_are_matched(enter: Enter) -> None:
     page = await enter()
     await create(page, "Dropped")

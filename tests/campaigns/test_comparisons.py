@@ -1,4 +1,4 @@
-"""Campaigns about systems ask for comparisons per prompt and pair, and warn if there is less than one."""
+"""Campaigns about systems ask for comparisons per segment and pair, and warn if there is less than one."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -30,10 +30,10 @@ def unit(design_items, *, prompts=6, always_shown=()):
 @pytest.mark.parametrize(
     ("items_per_hit", "always_shown", "title", "one"),
     [
-        (2, (), "Comparisons per prompt and pair", 12),  # 18 pairs on prompts, of which each of 18 HITs has one
-        (3, (), "Comparisons per prompt and pair", 6),
-        (1, (), "Judgments per output", 6),
-        (2, ("gold",), "Comparisons per prompt and system", 6),
+        (2, (), "Comparisons per segment and pair", 12),  # 18 pairs on prompts, of which each of 18 HITs has one
+        (3, (), "Comparisons per segment and pair", 6),
+        (1, (), "Judgments per output, on average", 6),
+        (2, ("gold",), "Comparisons per segment and system", 6),
     ],
 )
 def test_a_unit_counts_comparisons(items_per_hit, always_shown, title, one):
@@ -54,7 +54,8 @@ async def test_the_form_asks_for_comparisons_and_stores_judgments(researcher, en
     form = (await researcher.get(page)).text
     assert 'name="judgments_per_item"' not in form
     assert 'name="comparisons"' in form
-    assert "Comparisons per prompt and pair: 0.83, which is less than one" in form
+    assert "Comparisons per segment and pair: 0.83, which is less than one" in form
+    assert "Now 10 judgments for each of 3 systems on 6 segments." in form
     stored = "SELECT judgments_per_item FROM campaigns"
     for entered, expected in (("0.83", 10), ("2", 24), ("2.5", 30)):
         assert (await researcher.post(page, data={"comparisons": entered})).status_code == 303
@@ -63,7 +64,7 @@ async def test_the_form_asks_for_comparisons_and_stores_judgments(researcher, en
         refused = await researcher.post(page, data={"comparisons": wrong, "hits_per_annotator": "7"})
         assert refused.status_code == 422
         assert words in refused.text.partition('id="comparisons-error">')[2][:60]
-        assert 'href="#comparisons">Comparisons per prompt and pair</a>' in refused.text
+        assert 'href="#comparisons">Comparisons per segment and pair</a>' in refused.text
         assert f'value="{wrong}"' in refused.text
         assert 'value="7"' in refused.text
     assert await fetch_value(engine, stored) == 30

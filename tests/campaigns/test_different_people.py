@@ -3,6 +3,7 @@
 import pytest
 
 from app.campaigns.settings import CampaignSettings
+from app.campaigns.totals import CampaignTotals
 from app.cli.settings_options import validated_settings_after_overrides
 from app.designs.registry import DESIGNS
 from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
@@ -90,8 +91,18 @@ async def test_the_launch_says_how_many_people_a_campaign_with_few_segments_need
     draft = await create_draft(engine, judgments_per_item=10, items_per_hit=2, repeat_items=False)
     await import_items(engine, draft, outputs_table(segments=4))
     launch = await page_of(researcher, draft, "launch/confirm")
-    assert "You need at least 3 different people: each system gets 10 judgments, and no one judges a segment" in launch
-    assert "People3 or more" in launch
+    # 4 systems with 10 judgments each are 20 tasks of 2 outputs, and one person does at most 4.
+    assert "You need at least 5 different people: all judgments take 20 tasks, and no one does more than one" in launch
+    assert "ask for fewer judgments per system or show segments again" in launch
+    assert "People5 or more" in launch
+
+
+async def test_people_who_score_one_output_at_a_time_do_no_more_tasks_than_there_are_segments(engine):
+    draft = await create_draft(engine, design="rating", judgments_per_item=12, items_per_hit=1, repeat_items=False)
+    await import_items(engine, draft, outputs_table(segments=4))
+    async with engine.begin() as connection:
+        campaign = await load_campaign_for_page_or_refuse(connection, draft.slug)
+    assert CampaignTotals.from_campaign(campaign).different_people == 12  # 4 systems: 48 tasks
 
 
 async def test_people_who_judge_each_segment_once_do_no_more_tasks_than_there_are_segments(engine, researcher):
@@ -116,8 +127,8 @@ async def test_a_rehearsal_with_few_segments_takes_as_many_annotators_as_the_lau
         campaign = await load_campaign_for_page_or_refuse(connection, draft.slug)
         offer = await load_rehearsal_offer_or_none_for_rehearsal(connection, campaign)
     assert offer is not None
-    assert offer.min_annotators == 3
-    assert "each system needs 10 judgments, and no one judges a segment twice" in offer.reason_for_minimum
+    assert offer.min_annotators == 5
+    assert "all judgments take 20 tasks, and no one does more than one task for a segment" in offer.reason_for_minimum
 
 
 async def test_rules_for_annotators_expect_no_more_tasks_than_there_are_segments(engine, researcher):

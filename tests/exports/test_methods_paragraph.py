@@ -19,6 +19,7 @@ from tests.annotation.hits.campaigns import (
     submit_scores,
     try_to_lease_hit,
 )
+from tests.annotation.hits.systems import answer_hits_of_systems, create_campaign_of_systems
 from tests.campaigns.drafts import create_launched_campaign
 from tests.exports.test_everything import CAMPAIGNS, create_answered_campaign, opened_zip
 
@@ -66,7 +67,7 @@ async def test_people_exclusions_judgments_and_pay_are_those_of_the_pages(engine
     assert "2 annotators answered 12 tasks that count." in text
     assert "Of 4 annotators who answered, 2 are excluded (1: decision of a researcher; 1: rule “" in text
     assert "rule “too_fast”" not in text
-    assert f"Answers were collected from {NOW:%Y-%m-%d} to {NOW:%Y-%m-%d} (UTC). The campaign was running on" in text
+    assert f"Answers were collected on {NOW:%Y-%m-%d} (UTC). The campaign was running on" in text
     assert "Annotators were paid £0.50 a task, which is £60.00 an hour at the median time of a task." in text
     assert "Judgments that count: 60, 6.0 per item on average, " in text
 
@@ -101,6 +102,29 @@ async def test_each_criterion_has_its_own_sentences(engine):
     for name in ("adequacy", "fluency"):
         assert f"\n\n{name}: " in text
     assert text.count("Agreement between annotators – ") == 2
+
+
+async def test_the_questions_of_all_criteria_are_quoted(engine):
+    campaign = await create_answered_campaign(engine, *CAMPAIGNS["criteria"][:1], **CAMPAIGNS["criteria"][1])
+    text = await methods_text(engine, campaign)
+    for criterion in campaign.criteria:
+        assert f"{criterion.name} (“{criterion.question}”)" in text
+
+
+async def test_systems_are_described_with_their_segments_and_outputs(engine):
+    campaign = await create_campaign_of_systems(engine, design="rating", items_per_hit=1)
+    await answer_hits_of_systems(engine, campaign, by=4, each=3)
+    text = await methods_text(engine, campaign)
+    assert "We collected judgments of 4 systems on 6 segments with Easel " in text
+    assert "Each task showed 1 output of a system and asked: “" in text
+    assert "Judgments that count: 12, 3.0 per system on average, " in text
+    assert " item" not in text
+
+
+async def test_several_outputs_of_a_task_are_those_for_one_segment(engine):
+    campaign = await create_campaign_of_systems(engine)
+    text = await methods_text(engine, campaign)
+    assert "Each task showed 2 outputs of systems for the same segment and asked: “" in text
 
 
 async def test_simulated_and_imported_answers_are_named(engine):

@@ -29,6 +29,7 @@ from tests.annotation.hits.campaigns import (
     submit_scores,
     try_to_lease_hit,
 )
+from tests.annotation.hits.systems import answer_hits_of_systems, create_campaign_of_systems, outputs_table
 from tests.unsaved import unsaved
 
 GOAL: dict[str, Any] = {"goal": "best", "best_items": 2, "goal_within": 10, "judgments_per_item": 40}
@@ -157,6 +158,15 @@ async def test_the_page_says_when_a_goal_needs_more_people_rather_than_more_answ
             await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert ("More annotators would help reach the goal" in page) is (people == 1)
+
+
+async def test_of_systems_the_page_says_that_most_judgments_are_by_the_same_people(engine, researcher):
+    asked = {"design": "rating", "items_per_hit": 1, "goal": "intervals", "goal_width": 1}
+    campaign = await create_campaign_of_systems(engine, outputs_table(segments=12), **asked)
+    await answer_hits_of_systems(engine, campaign, by=1, each=12)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert "Most judgments of a system are by people who judged it on another segment." in page
+    assert "are repeats" not in page
 
 
 async def test_the_page_says_that_a_campaign_ended_before_its_goal(engine, researcher):

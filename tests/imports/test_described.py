@@ -56,6 +56,17 @@ def test_columns_are_taken_for_what_is_likely(subtests):
             assert described(f"{columns}\n{row}\n").mapping == mapping
 
 
+def test_a_table_with_a_column_for_each_system_is_told_to_need_a_row_for_each_output():
+    hint = "To compare systems, upload a row for each output, with the columns system, segment and output."
+    cells = "s1,Quelle,reference,one,two,three\n"
+    for columns in ("segment,source,reference,A,B,C", "name,Source,reference,A,B,C", "Segment,x,y,A,B,C"):
+        assert any(hint in note for note in described(f"{columns}\n{cells}").notes), columns
+    for columns in ("id,source,text,genre,year,author", "id,verb,gloss,freq,length,age"):
+        assert not any(hint in note for note in described(f"{columns}\n{cells}").notes), columns
+    outputs = described("system,segment,output,source\nape,s1,one,Quelle\nbee,s1,two,Quelle\n")
+    assert not any(hint in note for note in outputs.notes)
+
+
 def test_what_somebody_said_of_the_columns_counts():
     content = "id,verb,gloss\na,run,move\n"
     assert described(content, identifier="verb", shown="gloss").mapping == ColumnMapping("verb", "gloss")

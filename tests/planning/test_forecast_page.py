@@ -405,7 +405,28 @@ def test_the_headline_and_each_choice_on_the_curve_tell_what_they_cost():
     reached = replace(forecast, goal_forecast=replace(found, judgments_needed=np.zeros(4)))
     assert reached.sentence_on_judgments_per_item == "The goal is reached."
     never = replace(forecast, goal_forecast=replace(found, judgments_needed=np.full(4, np.inf)))
-    assert never.sentence_on_judgments_per_item.startswith("The goal needs more than 60 judgments per item.")
+    assert never.sentence_on_judgments_per_item.startswith("The goal needs more than 5 judgments per item.")
+
+
+async def test_systems_are_planned_for_twice_the_judgments_that_the_campaign_asks_for(engine, researcher):
+    asked: dict[str, Any] = {"design": "rating", "items_per_hit": 1, "goal": "intervals", "goal_width": 1}
+    campaign = await create_campaign_of_systems(engine, outputs_table(segments=25), judgments_per_item=50, **asked)
+    found = await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=1, now=NOW)
+    assert found.sentence_on_judgments_per_item.startswith("The goal needs more than 100 judgments per system.")
+    assert "ends at 50 judgments of each system, after 200 more, and will probably not" in (
+        found.campaign_ends_before_goal_warning_or_empty
+    )
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert "With 50 judgments per system: 200 judgments in 200 tasks" in page
+
+
+async def test_beyond_the_simulated_judgments_the_plan_does_not_say_that_the_goal_is_unlikely(engine):
+    campaign = await create_running_campaign(
+        engine, items=8, launched=False, judgments_per_item=200, **GOAL | {"goal_width": 1}
+    )
+    found = await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=1, now=NOW)
+    assert found.sentence_on_judgments_per_item.startswith("The goal needs more than 60 judgments per item.")
+    assert "after 1,600 more, and may not have reached" in found.campaign_ends_before_goal_warning_or_empty
 
 
 async def test_a_number_chosen_on_the_plan_is_saved_and_leads_back_to_it(engine, researcher):

@@ -7,6 +7,7 @@ from app.quality import peer_agreement
 from app.quality.listings import load_check_lines_with_outcome_counts
 from app.quality.run_rules import scan_annotators_and_record_findings
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql
+from tests.annotation.hits.systems import create_campaign_of_systems
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import create_launched_campaign
 from tests.quality.test_look import PEOPLE, answered, careful
@@ -175,3 +176,11 @@ async def test_marks_of_agreement_show_their_interval_on_the_page_and_in_the_api
         assert cell["figure"] in page
     assert "nothing found" in page
     assert "✓</span> fine" not in page
+
+
+async def test_without_places_for_checks_the_page_does_not_ask_for_gold_items(app, researcher):
+    campaign = await create_campaign_of_systems(app.state.database, items_per_hit=2)
+    page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text)
+    assert "This campaign cannot have gold or attention items: it shows outputs of systems" in page
+    assert "use training or a qualification" in page
+    assert "To add some, upload" not in page

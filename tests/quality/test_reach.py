@@ -5,6 +5,7 @@ import re
 import pytest
 
 from app.quality.checks import number_of_checks_per_hit
+from app.quality.guesser_reach import share_of_guessers_flagged_by
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule_reach import (
     hint_on_failed_checks_needed_or_empty,
@@ -20,6 +21,7 @@ from app.quality.workload import (
     sentence_on_checks_met_by_one_person_or_empty,
 )
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
+from tests.annotation.hits.systems import outputs_table
 from tests.campaigns.drafts import create_draft, import_items
 from tests.unsaved import unsaved
 
@@ -233,9 +235,25 @@ def test_agreement_on_labels_finds_anyone_who_differs_and_on_scores_who_answers_
     }
     assert targets == {
         "classes": "anyone",
-        "ordered_classes": "anyone who answers at random",
-        "points": "anyone who answers at random",
+        "ordered_classes": "even 1 of 10 people who answer at random",
+        "points": "even 1 of 10 people who answer at random",
     }
+
+
+def test_a_rule_that_flags_1_of_10_guessers_is_not_said_to_find_no_one():
+    requirement = QUALITY_RULES["agreement"]().least_work_requirement("points", 0.002)
+    flagged = share_of_guessers_flagged_by(unsaved(false_alarms=2), 0.5, requirement.count)
+    assert flagged == pytest.approx(0.1, abs=0.01)
+
+
+async def test_the_launch_advises_only_what_the_campaign_can_have(engine, researcher):
+    systems = await create_draft(engine, design="rating", items_per_hit=1, repeat_items=False)
+    await import_items(engine, systems, outputs_table(segments=4))
+    launch = await page_of(researcher, systems, "launch/confirm")
+    assert "Showing segments again or custom rules would let them flag someone." in launch
+    items = await with_gold(engine)
+    launch = await page_of(researcher, items, "launch/confirm")
+    assert "More tasks per annotator, more gold items or custom rules would let them flag someone." in launch
 
 
 def test_only_three_presets_exist():

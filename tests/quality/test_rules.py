@@ -149,11 +149,12 @@ def test_a_threshold_below_half_way_to_always_asks_for_no_less_work():
         assert lowest == half, rule.name
 
 
-def test_agreement_needs_as_many_judgments_as_tell_none_at_all_from_the_share_that_it_asks_for():
+def test_agreement_needs_as_many_judgments_as_tell_the_lowest_tenth_of_guessers_from_the_share_that_it_asks_for():
     for percent in range(20, 90, 10):
         count = AgreementWithOthers(share_percent=percent).least_work_requirement("points", ALARM).count
         enough, little = (
-            ends_of_sequential_correlation_interval(0.0, judgments, 2 * ALARM)[1] for judgments in (count, count - 1)
+            ends_of_sequential_correlation_interval(np.tanh(-1.28 / np.sqrt(judgments - 3)), judgments, 2 * ALARM)[1]
+            for judgments in (count, count - 1)
         )
         assert enough < percent / 100
         assert little >= percent / 100 or count == 20, percent

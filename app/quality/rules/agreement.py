@@ -1,7 +1,7 @@
 """Rule on agreement with the other annotators, whose values do not include the annotator's own."""
 
 from itertools import count
-from math import nan
+from math import nan, sqrt, tanh
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +26,13 @@ from app.text.numbers import format_with_places
 
 MIN_COMPARED_JUDGMENTS = 20
 MIN_AGREEMENT_ABOVE_CHANCE = 0.1  # usual share of equal classes, minus the share by chance
+LOWEST_TENTH = -1.28  # quantile of the standard normal distribution
 MIN_USUAL_CORRELATION = 0.1  # below it, no annotator can be distinguished from chance
+
+
+def lowest_agreement_of_guessers(judgment_count: int) -> float:
+    """Return the correlation with the others below which 1 of 10 annotators are who answer at random."""
+    return tanh(LOWEST_TENTH / sqrt(judgment_count - 3))
 
 
 class AgreementWithOthers(QualityRule):
@@ -73,7 +79,10 @@ class AgreementWithOthers(QualityRule):
         return pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others_share[comparable])
 
     def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
-        """Return the amount with which an annotator who answers at random is found if the others agree perfectly."""
+        """Return the amount with which 1 of 10 annotators who answer at random is found if the others agree perfectly.
+
+        Their agreement by chance is about normal on Fisher's scale. For labels, all of them differ from the others.
+        """
         min_share = self.share_percent / 100
         if answer_kind == "classes":
             return RuleRequirement(
@@ -85,13 +94,14 @@ class AgreementWithOthers(QualityRule):
         enough = (
             n
             for n in count(MIN_COMPARED_JUDGMENTS)
-            if ends_of_sequential_correlation_interval(0.0, n, 2 * false_alarm_rate)[1] < min_share
+            if ends_of_sequential_correlation_interval(lowest_agreement_of_guessers(n), n, 2 * false_alarm_rate)[1]
+            < min_share
         )
         return RuleRequirement(
             next(enough),
             "judgment",
             MIN_COMPARED_JUDGMENTS,
-            "anyone who answers at random",
+            "even 1 of 10 people who answer at random",
             MIN_OTHER_ANNOTATORS,
             " and agree perfectly",
         )
