@@ -44,10 +44,10 @@ async def test_who_loses_a_deadlock_is_asked_to_try_again(engine):
 
 async def test_who_finds_no_free_connection_is_asked_to_try_again(app, client, monkeypatch):
     pool = app.state.database.pool
-    monkeypatch.setattr(pool, "_timeout", 0.05)
     async with AsyncExitStack() as taken:
-        for _ in range(pool.size()):
+        for _ in range(pool.size()):  # one that background work has is waited for
             await taken.enter_async_context(app.state.database.connect())
+        monkeypatch.setattr(pool, "_timeout", 0.05)
         reply = await client.post("/api/v1/tokens", json={"name": "admin", "password": "none"})
     assert (reply.status_code, reply.json()["error"]["code"]) == (503, "database_unavailable")
 
