@@ -212,7 +212,8 @@ async def test_pages_that_are_not_there_lead_back(researcher, client, engine):
 async def test_a_turn_is_given_back_before_the_reply_is_sent(app, client):
     """However slowly somebody reads, nobody else waits for that."""
     campaign = await create_running_campaign(app.state.database)
-    app.state.serving_connections = ServingConnections(app.state.serving_database, 1)
+    only = ServingConnections(app.state.serving_database, 1)
+    app.state.serving_connections = app.state.page_requests.connections = only
     free = []
 
     async def slowly(scope, receive, send):
