@@ -171,8 +171,9 @@ async def open_application(app: FastAPI, settings: Settings, draw_seed: int = 0)
     state.posterior_cache = PosteriorCache(settings.campaign_memory_mb * MB, draw_seed)
     state.program_assignments = ProgramAssignments()
     state.page_pieces = PagePiecesCache()
-    state.visit_requests = BatchQueue(
-        state.serving_connections, VisitServer(state.posterior_cache).serve, VisitRequest.reply_to_failure
+    state.visit_requests, state.page_requests = (
+        BatchQueue(state.serving_connections, VisitServer(state.posterior_cache).serve, VisitRequest.reply_to_failure)
+        for _ in range(2)  # so that answers do not wait for the first HITs of opened pages, which take longer
     )
     state.fits = FitCache()
     state.live = LiveDashboards(state.database, state.posterior_cache, dependencies.get_now)

@@ -44,10 +44,10 @@ async def test_who_loses_a_deadlock_is_asked_to_try_again(engine):
 
 async def test_who_finds_no_free_connection_is_asked_to_try_again(app, client, monkeypatch):
     pool = app.state.database.pool
-    monkeypatch.setattr(pool, "_timeout", 0.05)
     async with AsyncExitStack() as taken:
-        for _ in range(pool.size()):
+        for _ in range(pool.size()):  # one that background work has is waited for
             await taken.enter_async_context(app.state.database.connect())
+        monkeypatch.setattr(pool, "_timeout", 0.05)
         reply = await client.post("/api/v1/tokens", json={"name": "admin", "password": "none"})
     assert (reply.status_code, reply.json()["error"]["code"]) == (503, "database_unavailable")
 
@@ -212,7 +212,8 @@ async def test_pages_that_are_not_there_lead_back(researcher, client, engine):
 async def test_a_turn_is_given_back_before_the_reply_is_sent(app, client):
     """However slowly somebody reads, nobody else waits for that."""
     campaign = await create_running_campaign(app.state.database)
-    app.state.serving_connections = ServingConnections(app.state.serving_database, 1)
+    only = ServingConnections(app.state.serving_database, 1)
+    app.state.serving_connections = app.state.page_requests.connections = only
     free = []
 
     async def slowly(scope, receive, send):

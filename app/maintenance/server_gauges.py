@@ -25,7 +25,9 @@ def gauges_of_process(state: Any) -> dict[Series, float]:
         ("easel_db_connections_in_use", ("reading",)): state.reading_database.pool.checkedout(),
         ("easel_indexes", ()): len(state.posterior_cache.indexes),
         ("easel_live_viewers", ()): sum(broadcast.viewers for broadcast in state.live.broadcasts.values()),
-        ("easel_requests_waiting", ()): sum(map(len, state.visit_requests.waiting.values())),
+        ("easel_requests_waiting", ()): sum(
+            len(waiting) for queue in (state.visit_requests, state.page_requests) for waiting in queue.waiting.values()
+        ),
     }
 
 

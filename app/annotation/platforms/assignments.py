@@ -3,11 +3,11 @@
 import json
 import secrets
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from cachetools import LRUCache
 from itsdangerous import BadSignature, URLSafeTimedSerializer
@@ -24,8 +24,6 @@ MICROSECOND = timedelta(microseconds=1)
 TOKEN_RENEWAL_AGE = timedelta(minutes=10)
 MAX_REMEMBERED_TOKENS = 4_096  # in one process
 MAX_CLOCK_SKEW = timedelta(seconds=5)  # between servers, which may issue a token and create an assignment
-
-T = TypeVar("T")  # Python 3.11 has no other way
 
 ADMITTED_TO_EVERY_VERSION = 2**31 - 1  # higher than every version of a campaign's visit
 
@@ -185,23 +183,6 @@ async def refuse_outdated_token(connection: Driver, token: WorkerToken) -> None:
     arrived_at: datetime | None = await fetch_first_value_or_none(connection, SELECT_ARRIVAL_TIME, key)
     if arrived_at is not None and not token.matches_arrival(arrived_at):
         raise token_expired_error()
-
-
-async def await_reply_or_refuse_old_token(connection: Driver, token: WorkerToken, reply: Awaitable[T]) -> T:
-    """Await the reply to a token, and check the token only if the reply is a refusal.
-
-    So a valid token needs no extra statement: for an old token, the statements of the reply find nothing
-    (`ARRIVED_THEN`).
-
-    Raises:
-        Gone: `token_expired`, instead of any refusal, if the token is old.
-
-    """
-    try:
-        return await reply
-    except Refusal:
-        await refuse_outdated_token(connection, token)
-        raise
 
 
 def token_expired_error() -> Gone:

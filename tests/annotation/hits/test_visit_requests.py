@@ -171,6 +171,16 @@ async def test_the_page_says_that_an_answer_is_stored_if_there_is_no_next_hit(ap
     await impatient.dispose()
 
 
+async def test_people_who_open_their_pages_at_once_get_their_first_hits_by_two_statements_at_most(app, client, engine):
+    campaign = await create_running_campaign(engine, items=60)
+    people = [await create_annotator(engine, campaign, f"a{k}") for k in range(8)]
+    tokens = [app.state.worker_tokens.issue_or_reuse_token("link", campaign.link_key, one) for one in people]
+    pages = await asyncio.gather(*(client.get(f"/link/{campaign.link_key}", params={"t": token}) for token in tokens))
+    assert all('name="hit"' in page.text for page in pages)
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 8
+    assert await fetch_value(engine, "SELECT count(DISTINCT CAST(xmin AS text)) FROM hits") <= 2
+
+
 async def test_an_answer_keeps_its_receipt_if_its_annotator_alone_gets_no_next_hit(database_url):
     impatient = create_engine(database_url, pool_size=4, lock_seconds=0.2)
     campaign = await create_running_campaign(impatient, items=40, hits_per_annotator=1)

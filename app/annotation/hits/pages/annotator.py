@@ -42,11 +42,11 @@ from app.annotation.onboarding import passphrase, personal_links, visit_progress
 from app.annotation.platforms.assignments import (
     AssignmentId,
     WorkerToken,
-    await_reply_or_refuse_old_token,
     find_or_create_assignment,
     has_arrived_before,
     refuse_outdated_token,
 )
+from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.registry import PLATFORMS, platforms_with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
@@ -109,7 +109,7 @@ def parse_hit_id_or_refuse(form_value: str | None) -> int:
 async def read_worker_token_or_refuse(
     request: Request, connection: Driver, token: str, platform: str, link_key: str
 ) -> WorkerToken:
-    """Return the content of a token. `await_reply_or_refuse_old_token` checks whether it is older than its assignment.
+    """Return the content of a token, which may be older than its assignment: then statements find nothing for it.
 
     Raises:
         Gone: `token_expired`.
@@ -122,16 +122,55 @@ async def read_worker_token_or_refuse(
     return worker_token
 
 
+async def refuse_outdated_token_of_earlier_version(request: Request, token: WorkerToken) -> None:
+    """Check a token that an earlier version of Easel issued, which `ARRIVED_THEN` cannot. Raises `token_expired`."""
+    if token.assignment.arrived_at is None:
+        async with borrow_serving_connection(request) as connection:
+            await refuse_outdated_token(connection, token)
+
+
 @router.get(ANNOTATOR_PATH)
-async def show_annotator_page(
-    request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
-) -> HTMLResponse:
+async def show_annotator_page(request: Request, platform_name: str, link_key: str, now: Now) -> HTMLResponse:
     """Show the HIT of the arriving annotator, or a welcome or preview, which stores nothing, if none is known yet."""
     platform = PLATFORMS[platform_name]
     if token := request.query_params.get("t"):
-        worker_token = await read_worker_token_or_refuse(request, connection, token, platform.name, link_key)
-        reply = show_next_hit(request, connection, worker_token.assignment, PageState(), now=now)
-        return await await_reply_or_refuse_old_token(connection, worker_token, reply)
+        return await show_page_of_token(request, token, platform, link_key, now=now)
+    async with borrow_serving_connection(request) as connection:
+        arrived = await find_or_create_assignment_of_arrival_or_render_page(
+            request, platform, link_key, connection, now=now
+        )
+    if isinstance(arrived, HTMLResponse):
+        return arrived
+    return await wait_for_next_hit_and_show_it(request, arrived, now=now)
+
+
+async def show_page_of_token(
+    request: Request, token: str, platform: Platform, link_key: str, *, now: datetime
+) -> HTMLResponse:
+    """Show the HIT of the annotator whose page has this token.
+
+    The token is compared with the assignment only after a refusal: the statements of a HIT find nothing for an old one
+    (`ARRIVED_THEN`).
+
+    Raises:
+        Gone: `token_expired`.
+        Invalid: `token_invalid`.
+
+    """
+    worker_token = worker_tokens_of_server(request).read_token_or_refuse(token, platform.name, link_key)
+    try:
+        await refuse_outdated_token_of_earlier_version(request, worker_token)
+        return await wait_for_next_hit_and_show_it(request, worker_token.assignment, now=now)
+    except Refusal:
+        async with borrow_serving_connection(request) as connection:
+            await refuse_outdated_token(connection, worker_token)
+        raise
+
+
+async def find_or_create_assignment_of_arrival_or_render_page(
+    request: Request, platform: Platform, link_key: str, connection: Driver, *, now: datetime
+) -> AssignmentId | HTMLResponse:
+    """Return the assignment of the arriving annotator, or the page that comes before it or refuses it."""
     platform = await load_platform_as_campaign_sets_it_up_or_refuse(connection, platform, link_key)
     arrival = platform.parse_arrival_or_none(request.query_params.multi_items(), request.app.state.settings)
     if arrival is None and platform.has_start_button:
@@ -146,14 +185,23 @@ async def show_annotator_page(
     if platform.has_personal_links:
         arrival = await personal_links.load_arrival_with_person_number_or_refuse(connection, campaign.id, arrival)
     try:
-        assignment = await find_or_create_assignment(
+        return await find_or_create_assignment(
             connection, campaign.id, platform.name, arrival, now=now, visitor=visitor_of_request(request)
         )
     except Forbidden as refusal:
         return await render_may_not_take_part_page(
             request, platform, campaign, connection, refusal, arrival_details=arrival.details
         )
-    return await show_next_hit(request, connection, assignment, PageState(), now=now)
+
+
+async def wait_for_next_hit_and_show_it(request: Request, assignment: AssignmentId, *, now: datetime) -> HTMLResponse:
+    """Show the HIT of an annotator whose page is opened. People who come at the same time are served together."""
+    wanted = NextHitRequest(AssignmentQuery(assignment, visitor_of_request(request)), now)
+    reply: VisitReply = await request.app.state.page_requests.submit_and_await_reply(
+        assignment.campaign_id, VisitRequest(next_hit=wanted)
+    )
+    async with borrow_serving_connection(request) as connection:
+        return await render_next_page(request, connection, reply.next_hit_or_raise_refusal(), PageState())
 
 
 async def post_annotator_form(request: Request) -> Response:
@@ -169,9 +217,7 @@ async def post_annotator_form(request: Request) -> Response:
             return await start_visit_and_redirect(request, platform, link_key, connection, form, now=now)
     token = worker_tokens_of_server(request).read_token_or_refuse(form.get("token", ""), platform.name, link_key)
     try:
-        if token.assignment.arrived_at is None:  # an earlier version issued it, so `ARRIVED_THEN` cannot check it
-            async with borrow_serving_connection(request) as connection:
-                await refuse_outdated_token(connection, token)
+        await refuse_outdated_token_of_earlier_version(request, token)
         if form.keys().isdisjoint(FIELDS_OF_OTHER_FORMS):
             return await store_answer_and_show_next_hit(request, token, form, now=now)
         async with borrow_serving_connection(request) as connection:
