@@ -27,6 +27,7 @@ Reply = TypeVar("Reply")
 MAX_BATCH_SIZE = 64  # requests: a transaction holds its locks until all of them are served
 GATHERING_SHARE = 0.5  # of the time that the last batch took
 MAX_GATHERING_SECONDS = 0.01
+LOOP_TURNS_OF_REPLIES = 2  # turns of the event loop in which the replies of a batch are written
 MAX_WAIT_SECONDS = 18.0  # for a reply: longer than the limit of a statement, and shorter than browsers wait
 
 
@@ -132,9 +133,9 @@ class BatchQueue(Generic[Request, Reply]):
     async def serve_batches_until_no_request_waits(self, campaign_id: int) -> None:
         """Serve batches of a campaign until no request waits.
 
-        After a batch of several requests, most clients send their next request at once. So the next batch waits for as
-        many requests as there were, for a part of the time that the last one took: two batches of half the size would
-        take longer. One client alone never waits.
+        After a batch of several requests, most clients send their next request at once. So once the replies are written,
+        the next batch waits for as many requests as there were, for a part of the time that the last one took: two
+        batches of half the size would take longer. One client alone never waits.
         """
         waiting, loop = self.waiting[campaign_id], asyncio.get_running_loop()
         try:
@@ -145,7 +146,10 @@ class BatchQueue(Generic[Request, Reply]):
                 expected = min(len(batch) + len(waiting), MAX_BATCH_SIZE)
                 if len(waiting) < expected > 1:
                     seconds = min(self.gathering_share * (loop.time() - began), self.max_gathering_seconds)
+                    for _ in range(LOOP_TURNS_OF_REPLIES):
+                        await asyncio.sleep(0)
                     self.gatherings[campaign_id] = gathering = Gathering(expected)
+                    gathering.end_if_complete(len(waiting))
                     await gathering.wait(seconds)
                     del self.gatherings[campaign_id]
         finally:

@@ -189,7 +189,7 @@ async def test_a_request_of_which_nothing_could_be_served_fails(connections):
 
 
 def gathering_queue(connections: Any, recorder: Any, **limits: Any) -> BatchQueue[Any, Any]:
-    return BatchQueue(connections, recorder.serve, gathering_share=math.inf, **limits)
+    return BatchQueue(connections, recorder.serve, gathering_share=1e9, **limits)
 
 
 async def send_one_after_another(queue, *numbers):
@@ -203,6 +203,20 @@ async def test_clients_that_send_their_next_request_at_once_stay_in_one_batch(co
     await asyncio.wait(clients, return_when=asyncio.FIRST_COMPLETED)
     assert recorder.batches == [(CAMPAIGN, [20 + n, 30 + n, 40 + n]) for n in range(3)]
     assert await asyncio.gather(*clients) == [[200, 210, 220], [300, 310, 320], [400, 410, 420]]
+
+
+async def test_the_wait_for_others_begins_once_replies_are_written(connections, recorder):
+    async def send_twice(number, turns_of_reply):
+        first = await queue.submit_and_await_reply(CAMPAIGN, number)
+        for _ in range(turns_of_reply):
+            await asyncio.sleep(0)
+        return [first, await queue.submit_and_await_reply(CAMPAIGN, number + 1)]
+
+    queue = gathering_queue(connections, recorder, max_gathering_seconds=0)
+    recorder.go_on.set()
+    both: Any = await asyncio.gather(send_twice(20, 0), send_twice(30, 2))
+    assert [*both] == [[200, 210], [300, 310]]
+    assert recorder.batches == [(CAMPAIGN, [20, 30]), (CAMPAIGN, [21, 31])]
 
 
 async def test_requests_of_two_batches_become_one(connections, recorder):
