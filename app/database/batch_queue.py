@@ -133,9 +133,9 @@ class BatchQueue(Generic[Request, Reply]):
     async def serve_batches_until_no_request_waits(self, campaign_id: int) -> None:
         """Serve batches of a campaign until no request waits.
 
-        After a batch of several requests, most clients send their next request at once. So once the replies are written,
-        the next batch waits for as many requests as there were, for a part of the time that the last one took: two
-        batches of half the size would take longer. One client alone never waits.
+        After a batch of several requests, most clients send their next request at once. So, once the replies are
+        written, the next batch waits for as many requests as there were, for a part of the time that the last one took:
+        two batches of half the size would take longer. One client alone never waits.
         """
         waiting, loop = self.waiting[campaign_id], asyncio.get_running_loop()
         try:
