@@ -30,7 +30,7 @@ MAX_AGREEMENT_PAIRS = 3_000_000
 
 SYSTEMS_NOTE = Note(
     "items_are_systems",
-    "Items are systems here: a judgment of one segment is compared with judgments of other segments.",
+    "Items are systems here. Judgments of the same output are compared, so “item” means an output in these figures.",
 )
 AGREEMENT_COLUMNS = (
     Column("measure", "Name", "text"),
@@ -177,7 +177,7 @@ class AgreementData:
         values: The judgment.
         n_units: Number of items or pairs.
         n_choices: Number of possible values.
-        is_of_fixed_set: Which judgments are about the fixed set; None if that follows from `units`, which are items.
+        is_of_fixed_set: Which judgments are about the fixed set.
 
     """
 
@@ -185,18 +185,18 @@ class AgreementData:
     annotators: Integers
     values: Array | Integers
     n_units: int
-    n_choices: int = 0
-    is_of_fixed_set: Mask | None = None
+    n_choices: int
+    is_of_fixed_set: Mask
 
-    def data_restricted_to_fixed_set(self, answers: Answers) -> "AgreementData":
+    def data_restricted_to_fixed_set(self) -> "AgreementData":
         """Return the judgments of the fixed set alone."""
-        kept = np.isin(self.units, answers.fixed_items) if self.is_of_fixed_set is None else self.is_of_fixed_set
+        kept = self.is_of_fixed_set
         return replace(
             self,
             units=self.units[kept],
             annotators=self.annotators[kept],
             values=self.values[kept],
-            is_of_fixed_set=None if self.is_of_fixed_set is None else self.is_of_fixed_set[kept],
+            is_of_fixed_set=kept[kept],
         )
 
 
@@ -219,7 +219,7 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
     if answers.fixed_items:
         measures_of_fixed_set = [*map(measure_renamed_for_fixed_set, filter(can_be_about_fixed_set, measures))]
         measures = [*measures, *measures_of_fixed_set]
-        data += [data_by_kind[measure.reads].data_restricted_to_fixed_set(answers) for measure in measures_of_fixed_set]
+        data += [data_by_kind[measure.reads].data_restricted_to_fixed_set() for measure in measures_of_fixed_set]
     results = [
         estimate_agreement_or_inestimable(measure, compared, answers)
         for measure, compared in zip(measures, data, strict=True)
@@ -269,21 +269,29 @@ def agreement_data_for_kind(kind: JudgmentKind, answers: Answers, class_count: i
     """Return all judgments as labels, as scores, or as preferences between the items of HITs."""
     if kind == "order":
         return preference_agreement_data(answers)
-    values = label_of_each_judgment(answers, class_count) if kind == "classes" else answers.score
+    units, unit_count = answers.judged_units_and_their_count()
     return AgreementData(
-        answers.item, answers.annotator, values, answers.n_items, class_count_of_design_or_given(answers, class_count)
+        units,
+        answers.annotator,
+        label_of_each_judgment(answers, class_count) if kind == "classes" else answers.score,
+        unit_count,
+        class_count_of_design_or_given(answers, class_count),
+        np.isin(answers.item, answers.fixed_items),
     )
 
 
 def preference_agreement_data(answers: Answers) -> AgreementData:
     """Return the outcome of each judged pair: 0 if the second item is preferred, 1 for a tie, 2 if the first is.
 
+    Pairs of systems are those of a segment.
+
     The first item of a pair is drawn at random. By chance alone neither side is then preferred, in whatever order
     items were uploaded.
     """
     first, second, outcomes, hits = preference_pair_columns(answers)
     low, high = np.minimum(first, second), np.maximum(first, second)
-    pairs, pair = np.unique(low * answers.n_items + high, return_inverse=True)
+    segments = 0 if answers.hit_segments is None else answers.hit_segments[hits]
+    pairs, pair = np.unique((segments * answers.n_items + low) * answers.n_items + high, return_inverse=True)
     is_swapped = (first > second) ^ answers.seeded_rng().integers(0, 2, len(pairs)).astype(np.bool_)[pair]
     values = np.where(is_swapped, -outcomes, outcomes) + 1
     is_of_fixed_set = np.isin(first, answers.fixed_items) & np.isin(second, answers.fixed_items)

@@ -195,12 +195,13 @@ def sentence_on_alpha_change_or_empty(answers: Answers, is_left_out: Mask, count
 
 def krippendorff_alpha_of_judgments(answers: Answers, mask: Mask) -> float:
     """Return Krippendorff's alpha of some scores, on the interval scale. Raises `Inestimable`."""
+    units, unit_count = answers.judged_units_and_their_count()
     return krippendorff.fit(
-        answers.item[mask],
+        units[mask],
         answers.annotator[mask],
         answers.score[mask],
         metric="interval",
-        n_items=answers.n_items,
+        n_items=unit_count,
         n_annotators=answers.n_annotators,
         draws=1,  # the interval is not shown
         rng=answers.seeded_rng(),

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.analysis.result_types import Answers, AnyArray
 from app.annotation.onboarding.entry_questions import parse_only_questions_with_choices
 from app.annotation.onboarding.profile_answers import load_entry_answers_by_annotator
-from app.database.bulk import NumberColumn
+from app.database.bulk import NumberColumn, fetch_array_by_column
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
@@ -44,6 +44,10 @@ HAS_ITEM_WITH_COLUMNS = text("""
 
 FIND_NAMED_ANNOTATORS = text("SELECT id, pseudonym, name FROM named_annotators WHERE campaign_id = :campaign")
 
+
+SELECT_SEGMENTS_OF_RESPONSES = """
+    SELECT seq, segment FROM responses WHERE campaign_id = $1 AND segment IS NOT NULL ORDER BY seq
+"""
 
 # Number of items that each annotator could not judge, in the answers that count.
 COUNT_UNJUDGED_BY_ANNOTATOR = text(f"""
@@ -94,10 +98,24 @@ async def load_campaign_answers(connection: AsyncConnection, criterion: Criterio
     }
     return replace(
         answers,
+        hit_segments=await load_segment_of_each_hit_or_none(connection, criterion, answers),
         seconds=await load_seconds_of_hits_or_none(connection, criterion, answers),
         scores_by_criterion=await load_scores_by_criterion(connection, criterion, answers),
         profile_answers=answers_by_question,
     )
+
+
+async def load_segment_of_each_hit_or_none(
+    connection: AsyncConnection, criterion: Criterion[Campaign], answers: Answers
+) -> Integers | None:
+    """Return the segment of each HIT, (H,), if the items are systems; else None."""
+    if not criterion.campaign.segment_count:
+        return None
+    rows = await fetch_array_by_column(
+        connection, SELECT_SEGMENTS_OF_RESPONSES, (criterion.campaign.id,), seq="i8", segment="i4"
+    )
+    segments: Integers = rows["segment"][np.searchsorted(rows["seq"], answers.seq)].astype(np.intp)
+    return segments
 
 
 async def load_seconds_of_hits_or_none(
@@ -208,7 +226,6 @@ def build_answers_from_rows(
         value=columns["value"],
         value_kind=design.value_kind,
         classes=design.classes,
-        items_are_systems=bool(criterion.campaign.segment_count),
         always_shown=criterion.campaign.items_in_every_hit,
         fixed_items=criterion.campaign.always_shown if criterion.campaign.has_fixed_set else (),
         compares_pairs=design.compares_pairs,

@@ -53,7 +53,7 @@ class Answers:
         parameters: Gamma, epsilon and the tie margin.
         seed: Seed of the campaign, so that the same answers get the same bootstrap intervals.
         classes: Names of the classes.
-        items_are_systems: Whether the items are systems, whose judgments are of different segments.
+        hit_segments: Segment of each HIT, (H,), if the items are systems; else None.
         always_shown: Items that are in every HIT, as a baseline is.
         fixed_items: Items that every annotator judges once.
         compares_pairs: Whether every HIT compares two items, which may be any two.
@@ -87,7 +87,7 @@ class Answers:
     parameters: LawParameters
     seed: int
     classes: Sequence[str] = ()
-    items_are_systems: bool = False
+    hit_segments: Integers | None = None
     always_shown: Sequence[int] = ()
     fixed_items: Sequence[int] = ()
     compares_pairs: bool = False
@@ -102,6 +102,11 @@ class Answers:
     def n_items(self) -> int:
         """Number of items, judged or not."""
         return len(self.ids)
+
+    @property
+    def items_are_systems(self) -> bool:
+        """Whether the items are systems, whose judgments are of different segments."""
+        return self.hit_segments is not None
 
     @property
     def n_annotators(self) -> int:
@@ -132,6 +137,13 @@ class Answers:
     def judgment_counts(self) -> Integers:
         """Number of judgments of each item, (N,)."""
         return np.bincount(self.item, minlength=self.n_items)
+
+    def judged_units_and_their_count(self) -> tuple[Integers, int]:
+        """Return the number of the item that each judgment is about, (J,), or for systems that of the judged output."""
+        if self.hit_segments is None:
+            return self.item, self.n_items
+        outputs, units = np.unique(self.hit_segments[self.hit] * self.n_items + self.item, return_inverse=True)
+        return units, len(outputs)
 
     @property
     def has_judgments(self) -> Mask:

@@ -60,6 +60,7 @@ def answers_of_annotators(answers: Answers, is_member: npt.NDArray[np.bool_]) ->
         item=answers.item[is_kept_judgment],
         annotator=np.cumsum(is_member)[answers.annotator[is_kept_judgment]] - 1,
         score=answers.score[is_kept_judgment],
+        hit_segments=None if answers.hit_segments is None else answers.hit_segments[hits],
         seconds=None if answers.seconds is None else answers.seconds[hits],
         value=answers.value[is_kept_judgment],
         annotators=[answers.annotators[number] for number in annotator_numbers],

@@ -161,9 +161,10 @@ async def test_judgments_of_a_system_on_other_segments_are_no_repeats(engine):
     assert rows["retest"][5] == "Judgments of a system are of different segments, so none repeats another."
     assert "retest_same" not in rows
     agreement = fit_table_or_refuse(TABLE_METHODS["agreement"], answers, Options())
-    assert "Items are systems here: a judgment of one segment is compared with judgments of other segments." in (
-        agreement.notes
-    )
+    assert any("Judgments of the same output are compared" in note for note in agreement.notes)
+    stored = await fetch_rows(engine, "SELECT segment FROM responses ORDER BY seq")
+    assert answers.hit_segments is not None
+    assert answers.hit_segments.tolist() == [segment for (segment,) in stored]
 
 
 async def test_items_are_not_ranked_as_systems(engine):

@@ -133,6 +133,26 @@ def test_what_holds_for_every_coefficient_is_said_once():
     assert "pairs of annotators" in str(by_name(found)["cohen"]["notes"])
 
 
+def test_agreement_on_systems_is_agreement_on_their_outputs():
+    """Two annotators score each output alike, in different orders of the segments, which differ more than systems."""
+    scores = ({0: 90.0, 1: 80.0}, {0: 20.0, 1: 10.0}, {0: 55.0, 1: 45.0})
+    order = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (1, 0)]
+    hits, segments = [(who, scores[segment]) for who, segment in order], np.array([segment for _, segment in order])
+    of_outputs = by_name(table(answers(hits, hit_segments=segments), "agreement"))["alpha_interval"]
+    assert (of_outputs["value"], of_outputs["items"], of_outputs["pairs"]) == (1.0, 6, 6)
+    assert by_name(table(answers(hits), "agreement"))["alpha_interval"]["value"] < 0.2
+
+
+def test_preferences_between_systems_are_compared_within_their_segment():
+    """One system is better for one segment and the other for the other one, as all annotators say."""
+    order = [(0, 0), (0, 1), (1, 1), (1, 0), (2, 0), (2, 1)]
+    hits = [(who, {0: 100.0 * segment, 1: 100.0 - 100.0 * segment}) for who, segment in order]
+    segments = np.array([segment for _, segment in order])
+    of_outputs = by_name(table(answers(hits, value_kind="order", hit_segments=segments), "agreement"))
+    assert of_outputs["pair_agreement"]["value"] == 1.0
+    assert by_name(table(answers(hits, value_kind="order"), "agreement"))["pair_agreement"]["value"] < 0.5
+
+
 def test_labels_of_agreement_are_cut_as_chosen():
     two, five = (by_name(table(crowd_answers(), "agreement", classes=classes)) for classes in (2, 5))
     assert two["label_agreement"]["value"] > five["label_agreement"]["value"]
