@@ -113,11 +113,11 @@ async def test_the_questions_of_all_criteria_are_quoted(engine):
 
 async def test_systems_are_described_with_their_segments_and_outputs(engine):
     campaign = await create_campaign_of_systems(engine, design="rating", items_per_hit=1)
-    await answer_hits_of_systems(engine, campaign, by=4, each=3)
+    await answer_hits_of_systems(engine, campaign, by=8, each=5)
     text = await methods_text(engine, campaign)
     assert "We collected judgments of 4 systems on 6 segments with Easel " in text
     assert "Each task showed 1 output of a system and asked: “" in text
-    assert "Judgments that count: 12, 3.0 per system on average, " in text
+    assert "Judgments that count: 40, 10.0 per system on average, " in text
     assert " item" not in text
 
 
