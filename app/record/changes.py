@@ -64,9 +64,9 @@ def responses_since_sql(campaign: str, watermark_sql: str) -> str:
 class PosteriorChanges(Record):
     """Row of `changed_items_and_watermark_sql`; arrays without entries are None.
 
-    `releases` counts how often the set of settled items changed. `new_uses` has pairs of a segment and the number of
-    answers about it that count. `new_hits`, `new_annotators` and `new_items` have the HIT, the annotator and the items
-    (as PostgreSQL's text for an array) of each new answer.
+    `releases` counts how often the set of settled items changed. `new_uses` has triples of a segment, a
+    system and the number of answers about this output that count. `new_hits`, `new_annotators` and `new_items` have the
+    HIT, the annotator and the items (as PostgreSQL's text for an array) of each new answer.
     """
 
     revision: int
@@ -78,7 +78,7 @@ class PosteriorChanges(Record):
     new_variances: list[float] | None
     new_judgments: list[int] | None
     new_status: list[int] | None
-    new_uses: list[tuple[int, int]] | None
+    new_uses: list[tuple[int, int, int]] | None
     new_hits: list[int] | None
     new_annotators: list[int] | None
     new_items: list[str] | None
@@ -121,7 +121,7 @@ def changed_items_and_watermark_sql(
            array_agg(decides.score) AS new_scores, array_agg(decides.variance) AS new_variances,
            array_agg(p.judgments) AS new_judgments,
            array_agg({item_status_flags_sql("p", unjudged_limit=unjudged_people)}) AS new_status,
-           {new_answer_counts_by_segment_sql(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses,
+           {new_answer_counts_by_output_sql(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses,
            (SELECT array_agg(hit_id) FROM recent) AS new_hits,
            (SELECT array_agg(annotator_id) FROM recent) AS new_annotators,
            (SELECT array_agg(CAST(items AS text)) FROM recent) AS new_items
@@ -137,16 +137,16 @@ def excluded_annotators_and_responses_cte_sql(campaign: str) -> str:
     )"""
 
 
-def new_answer_counts_by_segment_sql(campaign: str, segments: str) -> str:
-    """Return SQL for the number of counting answers about each segment in `recent`."""
+def new_answer_counts_by_output_sql(campaign: str, segments: str) -> str:
+    """Return SQL for the number of counting answers about each output of the segments in `recent`."""
     return f"""
     CASE WHEN {segments} > 0 THEN (
-        SELECT array_agg(ARRAY[judged.segment, judged.uses]) FROM (
-            SELECT r.segment, CAST(count(*) AS int) AS uses FROM responses r
+        SELECT array_agg(ARRAY[judged.segment, judged.item, judged.uses]) FROM (
+            SELECT r.segment, item, CAST(count(*) AS int) AS uses FROM responses r, unnest(r.items) AS item
             WHERE r.campaign_id = {campaign} AND r.segment = ANY (ARRAY(
                 SELECT segment FROM recent WHERE segment IS NOT NULL))
             AND NOT EXISTS (SELECT FROM left_out WHERE annotator_id = r.annotator_id OR response_seq = r.seq)
-            GROUP BY r.segment
+            GROUP BY r.segment, item
         ) AS judged
     ) END"""
 

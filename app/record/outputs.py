@@ -26,10 +26,10 @@ FIND_SAME_OUTPUTS = """
     WHERE campaign_id = $1 AND segment < $2 AND item < $3
 """
 
-COUNT_SEGMENT_USES = f"""
-    SELECT segment, CAST(count(*) AS int) FROM responses
-    WHERE campaign_id = $1 AND segment < $2
-    AND {responses_that_count_condition_sql("$1", LAST_DECISION_SQL.format(campaign="$1"))} GROUP BY segment
+COUNT_USES_OF_OUTPUTS = f"""
+    SELECT segment, item, CAST(count(*) AS int) FROM responses, unnest(items) AS item
+    WHERE campaign_id = $1 AND segment < $2 AND item < $3
+    AND {responses_that_count_condition_sql("$1", LAST_DECISION_SQL.format(campaign="$1"))} GROUP BY segment, item
 """
 
 # Found by the index of segments, so the cost depends only on the answers about these segments.
@@ -65,9 +65,14 @@ async def load_segment_index(
         ),
     )
     uses = await fetch_array_by_column_on_driver(
-        connection, COUNT_SEGMENT_USES, (campaign_id, segment_count), segment="i4", uses="i4"
+        connection,
+        COUNT_USES_OF_OUTPUTS,
+        (campaign_id, segment_count, system_count),
+        segment="i4",
+        system="i4",
+        uses="i4",
     )
-    segments.uses[uses["segment"]] = uses["uses"]
+    segments.uses[uses["segment"], uses["system"]] = uses["uses"]
     return segments
 
 

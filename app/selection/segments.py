@@ -1,4 +1,4 @@
-"""Choice of the segment of a HIT of systems: one for which all have an output, used as little as any.
+"""Choice of the segment of a HIT of systems: one for which all have an output, and these were judged the least.
 
 Pure, and possibly stale as an index may be: it decides what to ask, nothing else.
 """
@@ -16,12 +16,12 @@ NO_OUTPUT = -1
 
 
 class SegmentIndex:
-    """The outputs of N systems for S segments, and how often each segment was judged.
+    """The outputs of N systems for S segments, and how often each output was judged.
 
     Attributes:
         alike: (S, N), for each output the lowest number of the systems with the same output for this segment, -1 where
         there is none.
-        uses: (S,), the number of answers about each segment.
+        uses: (S, N), the number of answers about each output.
 
     """
 
@@ -31,7 +31,7 @@ class SegmentIndex:
         """Build the index from the outputs' columns segment, system and same_as, (M,) each."""
         self.first_with_same_output = np.full((segments, systems), NO_OUTPUT, np.int32)
         self.first_with_same_output[segment, system] = same_as
-        self.uses = np.zeros(segments, np.int64)
+        self.uses = np.zeros((segments, systems), np.int32)
         self.complete = len(segment) == self.first_with_same_output.size
         self.all_differ = bool((same_as == system).all())
 
@@ -39,10 +39,10 @@ class SegmentIndex:
     def system_count(self) -> int:
         return self.first_with_same_output.shape[1]
 
-    def update_segment_judgment_counts(self, segments_with_use_count: Iterable[tuple[int, int]]) -> None:
-        """Update how often segments were judged: pairs of a number and a count, which only grow."""
-        for segment, count in segments_with_use_count:
-            self.uses[segment] = max(self.uses[segment], count)
+    def update_output_judgment_counts(self, outputs_with_count: Iterable[tuple[int, int, int]]) -> None:
+        """Update how often outputs were judged: a segment, a system and a count, which only grows."""
+        for segment, system, count in outputs_with_count:
+            self.uses[segment, system] = max(self.uses[segment, system], count)
 
     def systems_without_usable_segment(self, min_outputs: int, required_systems: Collection[int]) -> list[int]:
         """Return systems without a segment that has this many different outputs, including those of the required
@@ -119,8 +119,8 @@ class SegmentIndex:
     ) -> int | None:
         """Pick the segment for a HIT of these systems.
 
-        Preferred, in this order, are segments with outputs of the most systems, with enough different outputs, and with
-        the fewest uses; ties at random.
+        Preferred, in this order, are segments with outputs of the most systems, with enough different outputs, with the
+        fewest judgments of these outputs, and with the fewest of all outputs; ties at random.
 
         Args:
             systems: The systems of the HIT.
@@ -158,11 +158,10 @@ class SegmentIndex:
                     wanted_different,
                 ),
             )
-        uses = self.uses.copy()
-        for segment, count in open_hit_counts.items():
-            if segment < len(uses):
-                uses[segment] += count
-        return int(rng.choice(candidates_of_highest_value(candidates, -uses[candidates])))
+        for counted in (np.array(systems), np.arange(self.system_count)):
+            uses = self._expected_uses(candidates, counted, open_hit_counts, len(systems))
+            candidates = candidates_of_highest_value(candidates, -uses)
+        return int(rng.choice(candidates))
 
     def count_different_outputs(self, segment: int, systems: Sequence[int]) -> int:
         """Return how many different outputs these systems have for a segment."""
@@ -173,6 +172,17 @@ class SegmentIndex:
         outputs = self.first_with_same_output[segment, [*systems]].tolist()
         first = dict(zip(reversed(outputs), reversed(systems), strict=True))
         return [first[output] for output in outputs] if len(first) < len(systems) else None
+
+    def _expected_uses(
+        self, segments: NumberArray, systems: NumberArray, open_hit_counts: Mapping[int, int], hit_size: int
+    ) -> NumberArray:
+        """Return how often outputs of these systems will have been judged for each segment, once open HITs are.
+
+        Open HITs are known by their segment alone: each counts for a system as often as a HIT shows it on average.
+        """
+        open_hits = np.array([open_hit_counts.get(segment, 0) for segment in segments.tolist()])
+        uses: NumberArray = self.uses[np.ix_(segments, systems)].sum(axis=1)
+        return uses + open_hits * len(systems) * hit_size / self.system_count
 
     def _mask_of_segments_with_outputs_of(self, systems: Collection[int]) -> npt.NDArray[np.bool_]:
         """Return which segments have outputs of all of these systems, (S,)."""

@@ -54,7 +54,7 @@ async def test_the_overview_leads_there(campaign_with_findings, researcher):
 async def test_a_failed_gold_item_is_the_first_reason_that_the_overview_gives(app, campaign_with_findings, researcher):
     await execute_sql(app.state.database, GOLD_FINDING, now=NOW)
     page = words((await researcher.get(f"/admin{campaign_with_findings}")).text)
-    assert "1 needs your decision. A7: Failed 3 of 3 gold items. As of when the rule flagged A7." in page
+    assert "1 needs your decision. A7: Failed 3 of 3 gold items. Noted when the rule flagged A7." in page
 
 
 async def test_with_several_people_to_decide_about_the_overview_leads_to_the_table(

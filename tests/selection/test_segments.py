@@ -33,14 +33,44 @@ def pick(of, systems, *, must=None, had=(), never=(), again=True, leases=None, d
     )
 
 
+def judge(of, counts):
+    """Let all outputs of these segments have been judged so often."""
+    of.update_output_judgment_counts(
+        [(segment, system, count) for segment, count in counts.items() for system in range(of.system_count)]
+    )
+
+
 FULL = [[0, 1, 2]] * 4
 
 
 def test_the_least_used_is_taken():
     of = segments(FULL)
-    of.update_segment_judgment_counts([(0, 3), (1, 2), (2, 3), (3, 3)])
+    judge(of, {0: 3, 1: 2, 2: 3, 3: 3})
     assert pick(of, [0, 1]) == 1
     assert pick(of, [0, 1], leases={1: 2}) in (0, 2, 3)
+
+
+def test_the_outputs_of_the_systems_in_the_hit_count_and_those_of_others_decide_a_tie():
+    of = segments(FULL)
+    of.update_output_judgment_counts([(0, 0, 1), (1, 1, 9), (2, 1, 8), (3, 0, 1)])
+    assert {pick(of, [0], seed=seed) for seed in range(40)} == {2}
+    assert {pick(of, [1], seed=seed) for seed in range(40)} == {0, 3}
+    assert {pick(of, [0, 1], seed=seed) for seed in range(40)} == {0, 3}
+
+
+def test_all_outputs_of_a_system_are_judged_about_equally_often():
+    """24 people see each of 40 segments once, with one of 8 systems."""
+    of, rng = segments([[*range(8)]] * 40), np.random.default_rng(1)
+    had: list[set[int]] = [set() for _ in range(24)]
+    for _ in range(40):
+        for seen in had:
+            system = int(rng.integers(8))
+            segment = pick(of, [system], had=seen, again=False, seed=rng)
+            seen.add(segment)
+            of.update_output_judgment_counts([(segment, system, of.uses[segment, system] + 1)])
+    mean_of_each_system = of.uses.mean(axis=0)
+    assert np.abs(of.uses - mean_of_each_system).max() < 2.5
+    assert np.abs(of.uses - mean_of_each_system).mean() < 0.6
 
 
 def test_equally_used_ones_are_taken_at_random():
@@ -50,14 +80,14 @@ def test_equally_used_ones_are_taken_at_random():
 
 def test_counts_only_grow():
     of = segments(FULL)
-    of.update_segment_judgment_counts([(1, 5)])
-    of.update_segment_judgment_counts([(1, 4)])
-    assert of.uses.tolist() == [0, 5, 0, 0]
+    of.update_output_judgment_counts([(1, 2, 5)])
+    of.update_output_judgment_counts([(1, 2, 4)])
+    assert of.uses.tolist() == [[0, 0, 0], [0, 0, 5], [0, 0, 0], [0, 0, 0]]
 
 
 def test_what_somebody_has_had_comes_last_or_never():
     of = segments(FULL)
-    of.update_segment_judgment_counts([(3, 9)])
+    judge(of, {3: 9})
     assert pick(of, [0, 1], had={0, 1, 2}) == 3
     assert pick(of, [0, 1], had={0, 1, 2, 3}) in (0, 1, 2)
     assert pick(of, [0, 1], had={0, 1, 2, 3}, again=False) is None
@@ -72,7 +102,7 @@ def test_segments_that_joined_since_are_passed_over():
 
 def test_a_segment_with_outputs_of_all_is_taken_before_others():
     of = segments([[0, -1, 2], [0, 1, 2], [-1, 1, 2]])
-    of.update_segment_judgment_counts([(1, 100)])
+    judge(of, {1: 100})
     assert pick(of, [0, 1, 2]) == 1
     assert pick(of, [0, 1, 2], had={1}) == 0
     assert pick(of, [0, 1, 2], had={0, 1}, again=False) is None
@@ -80,7 +110,7 @@ def test_a_segment_with_outputs_of_all_is_taken_before_others():
 
 def test_a_segment_in_which_outputs_differ_is_taken_before_others():
     of = segments([[0, 0, 0], [0, 0, 2], [0, 1, 2]])
-    of.update_segment_judgment_counts([(1, 1), (2, 2)])
+    judge(of, {1: 1, 2: 2})
     assert pick(of, [0, 1, 2], different=1) == 0
     assert pick(of, [0, 1, 2], different=2) == 1
     assert pick(of, [0, 1, 2], different=3) == 2

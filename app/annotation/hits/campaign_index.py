@@ -215,7 +215,7 @@ class CampaignIndex:
         if newer:
             self.index.update(*zip(*newer, strict=True))
         if self.segments is not None:
-            self.segments.update_segment_judgment_counts(changes.new_uses or ())
+            self.segments.update_output_judgment_counts(changes.new_uses or ())
         self.add_answers_to_histories(changes)
         self.watermark = changes.watermark
 

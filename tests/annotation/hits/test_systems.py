@@ -247,14 +247,14 @@ async def test_answers_that_are_left_out_use_no_segment(engine):
     await switch_revision_if_it_misses_decisions(engine, campaign.id, now=NOW)
     cache, me = PosteriorCache(), await create_annotator(engine, campaign, "one more")
     hit = await try_to_lease_hit(engine, me, cache=cache)
-    assert uses(cache, campaign) == 4  # as they were loaded
+    assert uses(cache, campaign) == 8  # as they were loaded
     await submit_scores(engine, me, hit)
     await find_or_lease_next_hit(engine, me, cache=cache)
-    assert uses(cache, campaign) == 5  # as they were heard of
+    assert uses(cache, campaign) == 10  # as they were heard of
 
 
 def uses(cache, campaign):
-    """Of all segments together."""
+    """Of all outputs together."""
     return cache.indexes[campaign.id].segments.uses.sum()
 
 
