@@ -79,7 +79,7 @@ SUMMARIZE_ANSWERS = text(f"""
            max(a.received_at) AS last_at,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS seconds,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds / a.items)
-               FILTER (WHERE a.source <> 'simulation') AS seconds_per_item,
+               FILTER (WHERE a.source IN ('page', 'form')) AS seconds_per_item,
            array_agg(a.seconds) FILTER (WHERE a.seconds IS NOT NULL) AS times, avg(a.changes) AS changes
     FROM (
         SELECT r.annotator_id AS id, r.received_at, r.counts, r.source, r.replaces IS NULL AS first,

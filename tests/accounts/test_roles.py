@@ -162,7 +162,7 @@ async def test_a_viewer_finds_no_button_that_changes_anything(app, client):
     for path in ("/admin", f"/admin/campaigns/{campaign.slug}", f"/admin/campaigns/{campaign.slug}/analysis"):
         page = await client.get(path)
         assert page.status_code == 200
-        assert re.findall(r'method="post" action="([^"]+)"', page.text) == ["/logout"]
+        assert {*re.findall(r'method="post" action="([^"]+)"', page.text)} == {"/logout"}
         for address in re.findall(r'href="(/admin[^"?#]*)', page.text):
             assert (await client.get(address)).status_code == 200, (path, address)
 

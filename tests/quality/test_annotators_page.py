@@ -3,6 +3,8 @@
 import re
 from datetime import timedelta
 
+import pytest
+
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -173,6 +175,7 @@ async def test_someone_who_answers_faster_than_anyone_reads_is_marked_also_where
 ):
     campaign, _, _ = await answer_hits(engine, people=3, hits=12)
     await took(engine, {1: 10 / 12, 2: 2.4, 3: 20})
+    await execute_sql(engine, "UPDATE responses SET source = 'page'")
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
     rows = re.findall(r'<th scope="row">.*?</tr>', html, re.DOTALL)
     assert ["faster than reading" in row for row in rows] == [True, True, False]
@@ -184,14 +187,16 @@ async def test_someone_who_answers_faster_than_anyone_reads_is_marked_also_where
 async def test_a_few_quick_tasks_do_not_mark_anybody_as_faster_than_reading(engine, researcher):
     campaign, _, _ = await answer_hits(engine, people=2, hits=4)
     await took(engine, {1: 0.5, 2: 0.5})
+    await execute_sql(engine, "UPDATE responses SET source = 'page'")
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
     assert "faster than reading</span>" not in html
 
 
-async def test_simulated_annotators_are_not_marked_as_faster_than_reading(engine, researcher):
+@pytest.mark.parametrize("source", ["simulation", "api"])
+async def test_answers_from_elsewhere_than_pages_are_not_marked_as_faster_than_reading(engine, researcher, source):
     campaign, _, _ = await answer_hits(engine, people=1, hits=12)
     await took(engine, {1: 0.1})
-    await execute_sql(engine, "UPDATE responses SET source = 'simulation'")
+    await execute_sql(engine, "UPDATE responses SET source = :source", source=source)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
     assert "faster than reading</span>" not in html
 
