@@ -139,7 +139,9 @@ class Answers:
         return np.bincount(self.item, minlength=self.n_items)
 
     def judged_units_and_their_count(self) -> tuple[Integers, int]:
-        """Return the number of the item that each judgment is about, (J,), or for systems that of the judged output."""
+        """Return what each judgment is about, (J,), and how many of these there are: items, or the outputs of systems
+        that were judged.
+        """
         if self.hit_segments is None:
             return self.item, self.n_items
         outputs, units = np.unique(self.hit_segments[self.hit] * self.n_items + self.item, return_inverse=True)

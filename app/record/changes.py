@@ -64,9 +64,9 @@ def responses_since_sql(campaign: str, watermark_sql: str) -> str:
 class PosteriorChanges(Record):
     """Row of `changed_items_and_watermark_sql`; arrays without entries are None.
 
-    `releases` counts how often the set of settled items changed. `new_uses` has triples of a segment, a
-    system and the number of answers about this output that count. `new_hits`, `new_annotators` and `new_items` have the
-    HIT, the annotator and the items (as PostgreSQL's text for an array) of each new answer.
+    `releases` counts how often the set of settled items changed. `new_uses` has triples of a segment, a system and the
+    number of answers about this output that count. `new_hits`, `new_annotators` and `new_items` have the HIT, the
+    annotator and the items (as PostgreSQL's text for an array) of each new answer.
     """
 
     revision: int
