@@ -5,6 +5,7 @@ from typing import Any
 
 from playwright.async_api import expect
 
+from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
 from tests.browser.acts import each_width, violations
 from tests.browser.test_appearance import looks
 
@@ -86,3 +87,18 @@ async def test_campaigns_are_ticked_tagged_and_deleted_without_scripts(
     await page.get_by_role("button", name="Delete 1 campaign").click()
     await expect(page.get_by_text("1 campaign deleted.")).to_be_visible()
     await expect(page.locator("#campaign-list tbody tr")).to_have_count(1)
+
+
+async def test_the_list_fits_on_every_width_once_a_campaign_has_answers(
+    visit: Any, origin: str, cookie: Any, task: Any, served: Any
+) -> None:
+    campaign = await task(name="Answered frequency", judgments_per_item=150, goal="intervals", goal_width=5)
+    annotator = await create_annotator(served, campaign.row, name="somebody")
+    hit = await try_to_lease_hit(served, annotator)
+    await submit_scores(served, annotator, hit, scores=[50.0 for _ in hit.items])
+    page = (await visit(**looks(1280))).page
+    await page.context.add_cookies([cookie])
+    await page.goto(f"{origin}/admin?search=answered+frequency")
+    await expect(page.locator("#campaign-list")).to_contain_text("5 of 1,500")
+    async for width in each_width(page, 1280, 961, 901, 781, 761, 641):
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
