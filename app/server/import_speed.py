@@ -12,4 +12,5 @@ def gc_disabled() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.freeze()
         gc.enable()
