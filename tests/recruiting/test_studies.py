@@ -140,6 +140,7 @@ async def test_more_places_are_proposed_and_added_by_people_alone(prolific, stud
     await act(study, "publish", total="4.50")
     for number in range(3):
         prolific.add(f"s{number}", "APPROVED", study=found)
+    prolific.add("s3", "RETURNED", study=found)  # another person takes this place
     await study.work_again(minutes=10)
     assert (await view(study)).proposed_places == 6
     assert prolific.studies[found]["total_available_places"] == 3

@@ -25,7 +25,7 @@ from app.annotation.platforms.easel_results import is_export_refusing_unread_col
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.exports.registry import open_export_or_refuse
-from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows, form_fields
+from tests.annotation.hits.campaigns import create_running_campaign, execute_sql, fetch_rows, form_fields
 from tests.annotation.onboarding.visits import leases_of, open_campaign_link, send_form, step_of
 
 LINES = ["language: What is your native language? | English | German | another", "job?: What do you do?"]
@@ -286,6 +286,23 @@ async def test_what_annotators_answered_is_kept_and_what_they_left_open_is_not_t
     async with engine.connect() as connection:
         said = await load_entry_answers_by_annotator(connection, campaign.id)
     assert said == {1: {"language": "German", "job": "=nurse"}, 2: {"language": "English"}}
+
+
+async def test_other_steps_and_people_who_were_screened_out_add_no_answers(client, engine):
+    lines = ["age: How old are you? | number | screen out: under 18"]
+    campaign = await create_running_campaign(engine, questions=lines)
+    for person, age in (("p1", "40"), ("p2", "17")):
+        page, address = await open_campaign_link(client, campaign, PROLIFIC_PID=person)
+        await send_form(client, address, page, **{"question-age": age})
+    await execute_sql(
+        engine,
+        "INSERT INTO visits (campaign_id, annotator_id, step, version, outcome, taken_at) "
+        "VALUES (:campaign, 1, 'training', 1, 'passed', now())",
+        campaign=campaign.id,
+    )
+    async with engine.connect() as connection:
+        said = await load_entry_answers_by_annotator(connection, campaign.id)
+    assert said == {1: {"age": "40"}}
 
 
 async def test_what_they_chose_is_in_the_table_of_annotators(client, engine, campaign):
