@@ -39,6 +39,13 @@ def test_each_campaign_signs_by_a_key_of_its_own():
     assert len(keys) == 3
 
 
+async def test_every_status_of_success_counts_as_delivered():
+    for status in (200, 202, 299):
+        with webhook_receiver(status) as got:
+            await post_signed_webhook(got.address, {}, KEY, 1, allow_private=True)
+        assert len(got.messages) == 1
+
+
 async def test_what_is_not_taken_is_not_delivered_and_no_redirect_is_followed(subtests):
     for status in (301, 302, 307, 308, 400, 500):
         with subtests.test(status=status), webhook_receiver(status) as got:

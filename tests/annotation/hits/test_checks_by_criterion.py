@@ -1,6 +1,7 @@
 """Gold and attention items of campaigns that ask about several criteria."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -153,13 +154,21 @@ async def test_items_become_checks_by_criterion_on_the_page_and_by_a_program(res
     said = {"item": ["v1", "v2"], "action": "gold", "expected adequacy": ["80", ""], "tolerance adequacy": ["5", ""]}
     done = await researcher.post(f"{address}/checks", data=said | {"expected fluency": ["", "30"]})
     assert done.status_code == 303, done.text
-    request = {"kind": "gold", "checks": [{"id": "v3", "criteria": {"fluency": {"expected": "10"}}}]}
+    request: dict[str, Any] = {"kind": "gold", "checks": [{"id": "v3", "criteria": {"fluency": {"expected": "10"}}}]}
     reply = await api_client.post(f"/api/v1/campaigns/{campaign.slug}/items/checks", json=request)
     assert reply.status_code == 200, reply.text
     assert await fetch_rows(engine, "SELECT external_id, expected FROM check_items ORDER BY number") == [
         ("v1", {"criteria": {"adequacy": {"value": 80.0, "tolerance": 5.0}}}),
         ("v2", {"criteria": {"fluency": {"value": 30.0}}}),
         ("v3", {"criteria": {"fluency": {"value": 10.0}}}),
+    ]
+    request["checks"][0]["criteria"]["fluency"]["expected"] = "12"
+    reply = await api_client.post(f"/api/v1/campaigns/{campaign.slug}/items/checks", json=request)
+    assert reply.status_code == 200, reply.text
+    assert await fetch_rows(engine, "SELECT external_id, expected FROM check_items ORDER BY number DESC") == [
+        ("v3", {"criteria": {"fluency": {"value": 12.0}}}),
+        ("v2", {"criteria": {"fluency": {"value": 30.0}}}),
+        ("v1", {"criteria": {"adequacy": {"value": 80.0, "tolerance": 5.0}}}),
     ]
     by_criterion = {"fluency": {"expected": "10"}}
     strays: list[dict[str, object]] = [
