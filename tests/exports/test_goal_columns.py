@@ -62,6 +62,9 @@ async def test_of_a_goal_with_a_line_each_item_has_its_side_and_how_sure_that_is
     assert sure == {*(await near(engine, campaign, np.array([row["mode"] for row in rows]))).settled_items.tolist()}
     assert 0 in sure
     assert f",false,{rows[0]['side_probability']}\r\n" in (await exported(engine, campaign, "csv"))
+    assert not any(row["settled"] for row in rows)
+    await execute_sql(engine, "UPDATE posteriors SET settled = true WHERE subject = 4")
+    assert [row["settled"] for row in await exported(engine, campaign)] == [number == 4 for number in range(10)]
 
 
 async def test_what_does_not_count_for_the_goal_has_no_side_and_what_nobody_judged_is_above_no_line(engine):

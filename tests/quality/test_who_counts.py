@@ -361,6 +361,30 @@ async def test_what_is_left_out_stays_in_exports_and_is_marked(engine):
     ]
 
 
+async def test_exports_say_why_an_answer_is_left_out_by_the_last_decision_that_the_scores_know(engine):
+    campaign, _, (first, second, _) = await answer_hits(engine, hits=1)
+    answer = await fetch_value(engine, "SELECT min(seq) FROM responses WHERE annotator_id = :second", second=second)
+    for what, target in (("exclude", first), ("exclude_answer", answer)):
+        await decide(engine, campaign, what, target, reason="too fast")
+    for what, target in (("restore", first), ("restore_answer", answer)):
+        await decide(engine, campaign, what, target, reason="a mistake")
+    assert {reason for _, reason in await left_out_with_reasons(engine, campaign)} == {None}
+    for what, target in (("exclude", first), ("exclude_answer", answer)):
+        await decide(engine, campaign, what, target, reason="fast again")
+    expected = [("annotator_excluded", "fast again"), ("answer_excluded", "fast again"), (None, None)]
+    assert await left_out_with_reasons(engine, campaign) == expected
+    async with engine.begin() as connection:
+        await decisions.restore_excluded_annotator(connection, campaign, first, reason="fine", actor=ADA, now=NOW)
+        await decisions.restore_answer(connection, campaign, answer, reason="fine", actor=ADA, now=NOW)
+    assert await left_out_with_reasons(engine, campaign) == expected  # until the scores are revised
+
+
+async def left_out_with_reasons(engine, campaign):
+    """Return why each answer is left out, and the reason that was given, in the order of the answers."""
+    rows = [json.loads(line) for line in await lines_of(engine, campaign, "responses")]
+    return [(row["left_out"], row["left_out_reason"]) for row in {row["seq"]: row for row in rows}.values()]
+
+
 async def lines_of(engine, campaign, what):
     file = await open_export_or_refuse(engine, campaign.slug, what, "jsonl")
     return b"".join([encode_chunk(chunk) async for chunk in file.chunks]).decode().splitlines()
