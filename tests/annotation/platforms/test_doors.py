@@ -26,6 +26,8 @@ from tests.annotation.hits.campaigns import (
     expire_leases,
     fetch_rows,
     fetch_value,
+    submit_scores,
+    try_to_lease_hit,
 )
 from tests.conftest import http_client
 
@@ -214,6 +216,35 @@ async def test_whoever_comes_back_is_not_counted(engine):
         doors(visits_per_address=1).visitor_of_ip_address("192.0.2.1"),
     )
     assert await visit(engine, campaign, "me", visitor) == await visit(engine, campaign, "me", visitor)
+
+
+async def visit_again(engine, campaign, visitor, assignment, *, worker="W1"):
+    async with borrow_autocommit_driver(engine) as connection:
+        arrival = Arrival(worker, assignment)
+        return await find_or_create_assignment(
+            connection, campaign.id, "mturk", arrival, now=datetime.now(UTC), visitor=visitor
+        )
+
+
+async def test_a_worker_with_one_assignment_for_each_task_is_one_new_person(engine):
+    campaign = await create_running_campaign(engine, judgments_per_item=50)
+    visitor = doors(visits_per_address=1).visitor_of_ip_address("192.0.2.1")
+    for k in range(5):
+        assignment = await visit_again(engine, campaign, visitor, f"assignment {k}")
+        await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
+    with pytest.raises(TooManyVisits):
+        await visit_again(engine, campaign, visitor, "assignment", worker="W2")
+
+
+async def test_a_worker_who_answered_nothing_in_the_latest_assignment_is_counted_again(engine):
+    campaign = await create_running_campaign(engine, judgments_per_item=50)
+    visitor = doors(visits_per_address=2).visitor_of_ip_address("192.0.2.1")
+    assignment = await visit_again(engine, campaign, visitor, "answered")
+    await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
+    await visit_again(engine, campaign, visitor, "returned")
+    await visit_again(engine, campaign, visitor, "returned again")
+    with pytest.raises(TooManyVisits):
+        await visit_again(engine, campaign, visitor, "returned once more")
 
 
 async def test_those_whom_a_program_names_are_not_counted(engine):
