@@ -167,8 +167,22 @@ async def test_the_researcher_is_told_how_many_visits_were_turned_away(engine, r
     ]
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "Visitors were turned away: 10 so far today." in page
+    assert "Visitors were turned away: 1 so far today." not in page  # the newer number says more
     assert "12 visits have been turned away since yesterday" in page
     assert f"/admin/campaigns/{campaign.slug}/settings?setting=people_per_address" in page
+
+
+async def test_seeing_the_newest_number_of_visits_turned_away_is_seeing_the_older_ones(engine, researcher):
+    campaign = await create_running_campaign(engine)
+    visitor = doors(visits_per_address=1).visitor_of_ip_address("192.0.2.1")
+    await let_in(engine, campaign, visitor, 2)
+    for _ in range(9):
+        assert await let_in(engine, campaign, visitor, 1) == 0
+    address = f"/admin/campaigns/{campaign.slug}"
+    (newest,) = await fetch_rows(engine, "SELECT max(id) FROM alerts")
+    seen = await researcher.post(f"{address}/alerts/{newest[0]}/seen")
+    assert seen.status_code == 303
+    assert "Visitors were turned away" not in (await researcher.get(address)).text
 
 
 async def test_visits_that_come_at_once_are_counted_one_after_another(engine):
