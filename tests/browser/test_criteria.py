@@ -301,8 +301,8 @@ async def test_whoever_comes_by_the_link_reads_the_questions_before_they_start(t
 
 
 async def test_what_is_the_same_for_all_criteria_is_said_once_before_they_start(task: Any, visit: Any) -> None:
-    labels = {"design_settings": {"labels": ["yes", "no"]}, "items_per_hit": 1}
-    campaign = await create_two_criteria(task, "categories", **labels)
+    labels: dict[str, Any] = {"design_settings": {"labels": ["yes", "no"]}}
+    campaign = await create_two_criteria(task, "categories", 1, **labels)
     page = (await visit()).page
     await page.goto(campaign.link)
     await expect(page.locator(".welcome .questions li")).to_have_count(len(CRITERIA))
@@ -311,8 +311,8 @@ async def test_what_is_the_same_for_all_criteria_is_said_once_before_they_start(
 
 
 async def test_in_arabic_criteria_begin_at_the_side_of_their_items_and_touch_nothing(task: Any, visit: Any) -> None:
-    labels = {"design_settings": {"labels": ["yes", "no"]}, "items_per_hit": 1}
-    campaign = await create_two_criteria(task, "categories", **labels)
+    labels: dict[str, Any] = {"design_settings": {"labels": ["yes", "no"]}}
+    campaign = await create_two_criteria(task, "categories", 1, **labels)
     page = await open_page(visit, campaign, locale="ar", viewport={"width": 360, "height": 740})
     for legend in await page.locator(".part > legend").all():
         await legend.locator("xpath=..").locator("input").first.check()
