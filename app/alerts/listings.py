@@ -14,26 +14,48 @@ from app.designs.campaign import Campaign
 from app.errors import NotFound
 
 MAX_ALERTS_SHOWN = 50
+COUNTING_KINDS = frozenset(("turned_away",))  # their newest alert has the number of all before
 
 
 async def load_newest_seen_or_unseen_alerts(
     connection: AsyncConnection, campaign_id: int, *, want_seen: bool = False
 ) -> Sequence[Row[Any]]:
-    """Return the newest alerts of a campaign, newest first: unseen ones, or seen ones."""
+    """Return the newest alerts of a campaign, newest first: unseen ones, or seen ones.
+
+    Of unseen alerts that count something, only the newest is returned.
+    """
     is_seen = alerts.c.seen_at.is_not(None) if want_seen else alerts.c.seen_at.is_(None)
     statement = select(alerts).where(alerts.c.campaign_id == campaign_id, is_seen)
-    return (await connection.execute(statement.order_by(alerts.c.id.desc()).limit(MAX_ALERTS_SHOWN))).all()
+    newest = (await connection.execute(statement.order_by(alerts.c.id.desc()).limit(MAX_ALERTS_SHOWN))).all()
+    return newest if want_seen else without_outdated_counts(newest)
+
+
+def without_outdated_counts(newest: Sequence[Row[Any]]) -> list[Row[Any]]:
+    """Return alerts, which begin with the newest, without older ones that count the same as a newer one."""
+    kinds = [alert.kind for alert in newest]
+    return [
+        alert
+        for place, alert in enumerate(newest)
+        if alert.kind not in COUNTING_KINDS or alert.kind not in kinds[:place]
+    ]
 
 
 async def mark_alert_seen_or_refuse(
     connection: AsyncConnection, campaign: Campaign, alert_id: int, *, user_name: str, now: datetime
 ) -> None:
-    """Mark an alert as seen. If it was seen before, the first person stays. Raises `NotFound` (`alert_not_found`)."""
+    """Mark an alert as seen, and older ones that it outdates. If it was seen before, the first person stays.
+
+    Raises `NotFound` (`alert_not_found`).
+    """
     is_alert = alerts.c.campaign_id == campaign.id, alerts.c.id == alert_id
     alert = (await connection.execute(select(alerts).where(*is_alert))).one_or_none()
     if alert is None:
         raise NotFound(f"“{campaign.name}” has no alert {alert_id}.", code="alert_not_found")
     statement = update(alerts).where(*is_alert, alerts.c.seen_at.is_(None)).values(seen_at=now, seen_by=user_name)
+    if alert.kind in COUNTING_KINDS:
+        is_outdated = alerts.c.campaign_id == campaign.id, alerts.c.kind == alert.kind, alerts.c.id < alert_id
+        outdated = update(alerts).where(*is_outdated, alerts.c.seen_at.is_(None))
+        await connection.execute(outdated.values(seen_at=now, seen_by=user_name))
     if (await connection.execute(statement)).rowcount:
         await log_change(connection, "alert.seen", campaign, about=alert_sentence(alert.kind, alert.about))
 

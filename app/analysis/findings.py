@@ -25,6 +25,7 @@ from app.text.numbers import format_with_places
 MAX_NAMED = 3  # items or annotators that a sentence names
 MAX_QUOTED_CHARACTERS = 60
 MIN_JUDGMENTS_OF_DISPUTED_ITEM = 3
+MIN_JUDGMENTS_TO_COMPARE_LABELS = 2
 DISPUTED_SPREAD_RATIO = 1.5  # times the typical standard deviation within an item
 MIN_RELIABILITY = 0.3  # an annotator below it does not agree with the others
 MIN_REMAINING_ANNOTATORS = 3
@@ -133,6 +134,40 @@ def finding_about_disputed_items_or_none(answers: Answers) -> Finding | None:
 def lowest_and_highest_score_text(answers: Answers, item: int) -> str:
     scores = answers.score[answers.item == item]
     return f"{format_with_places(float(scores.min()), 0)} to {format_with_places(float(scores.max()), 0)}"
+
+
+def finding_about_labels_or_none(answers: Answers) -> Finding | None:
+    """Return on how many items annotators agree, and name those where no label has a majority; None for other answers
+    and if no item has two judgments.
+    """
+    if answers.value_kind != "classes":
+        return None
+    counts = np.zeros((answers.n_items, len(answers.classes)), int)
+    np.add.at(counts, (answers.item, answers.value.astype(int)), 1)
+    judgments, most = counts.sum(axis=1), counts.max(axis=1)
+    has_several = judgments >= MIN_JUDGMENTS_TO_COMPARE_LABELS
+    if not has_several.any():
+        return None
+    agreed = int(np.count_nonzero(has_several & (most == judgments)))
+    items = pluralize(int(np.count_nonzero(has_several)), "item")
+    sentence = f"Annotators agree on the label of {agreed:,} of {items} with two or more judgments."
+    undecided = np.flatnonzero(has_several & (2 * most <= judgments))
+    if len(undecided):
+        first = undecided[np.argsort(-judgments[undecided], kind="stable")][:MAX_NAMED].tolist()
+        named = "; ".join(
+            f"{quote_shortened_item_text(answers, item)} ({counts_of_labels_text(counts[item], answers.classes)})"
+            for item in first
+        )
+        them = "it" if len(undecided) == 1 else "them"
+        sentence += (
+            f" On {pluralize(len(undecided), 'item')} no label has a majority, so look at {them} yourself: {named}."
+        )
+    return Finding("labels", "Labels", sentence, "labels")
+
+
+def counts_of_labels_text(counts: Integers, labels: Sequence[str]) -> str:
+    """Return how often each label was given, the most frequent first, such as `2 yes, 1 no`."""
+    return ", ".join(f"{counts[k]:,} {labels[k]}" for k in np.argsort(-counts, kind="stable") if counts[k])
 
 
 def finding_about_agreement_or_none(table: ResultTable) -> Finding | None:

@@ -60,7 +60,8 @@ async def load_findings(
         except Conflict:
             continue
         found.append(await asyncio.to_thread(describe, table, answers))
-    found.append(await asyncio.to_thread(findings.finding_about_disputed_items_or_none, answers))
+    for describe_answers in (findings.finding_about_labels_or_none, findings.finding_about_disputed_items_or_none):
+        found.append(await asyncio.to_thread(describe_answers, answers))
     return [finding for finding in found if finding]
 
 

@@ -194,6 +194,9 @@ class StepPage:
         if self.step == STEP_BY_SETTING["goal"] and not self.launched:
             has_plain_items = bool(campaign and campaign.item_count and not campaign.segment_count)
             context["need_cards"] = NeedForm(self.settings, self.values, self.errors, has_plain_items).build_cards()
+            context["no_goal_hint"] = hint_that_design_has_no_goal_or_empty(
+                self.settings.design_with_settings, lacks_deciding_criterion=False
+            )
         elif self.step == STEP_BY_SETTING["goal"]:
             context |= {"fixed_need": need or CUSTOM_NEED_TEXT, "rule": self.settings.rule}
         return context

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Self
 
+from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.registry import recruiting_platform
 from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of_campaign
 from app.designs.campaign import Campaign
@@ -91,6 +92,7 @@ class CampaignTotals:
         people: People to recruit.
         different_people: Fewest people who can give all judgments, as no one judges an item twice or does two tasks
             for a segment; None if people may judge it again.
+        assignments: Assignments to order, where the platform pays for each, and each is one task; None elsewhere.
 
     """
 
@@ -103,6 +105,7 @@ class CampaignTotals:
     costs: Sequence[float]
     people: PeopleNeeded | None
     different_people: int | None
+    assignments: int | None
 
     @classmethod
     def from_campaign(cls, campaign: CountedCampaign) -> Self:
@@ -119,6 +122,7 @@ class CampaignTotals:
             costs_of_judgments(campaign, count_planned_judgments(campaign)),
             PeopleNeeded.people_needed_or_none(campaign),
             fewest_different_people_or_none(campaign),
+            tasks if recruiting_platform_of_campaign(campaign).one_hit_per_assignment else None,
         )
 
 
@@ -137,8 +141,12 @@ def costs_of_judgments(campaign: CountedCampaign, judgments: int) -> Sequence[fl
 
 def pays_one_reward_per_person(campaign: Campaign) -> bool:
     """Return whether people come from a platform that pays each of them one reward, for a known number of tasks."""
-    platform = recruiting_platform(crowd_setting_by_name_with_slug_of_campaign(campaign))
-    return platform.pays_per_person and bool(most_tasks_of_one_person_or_none(campaign))
+    pays_per_person = recruiting_platform_of_campaign(campaign).pays_per_person
+    return pays_per_person and bool(most_tasks_of_one_person_or_none(campaign))
+
+
+def recruiting_platform_of_campaign(campaign: Campaign) -> Platform:
+    return recruiting_platform(crowd_setting_by_name_with_slug_of_campaign(campaign))
 
 
 def sentences_on_totals(campaign: CountedCampaign) -> str:

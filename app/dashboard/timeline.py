@@ -12,7 +12,7 @@ from app.campaigns.choice_titles import choice_title_by_value
 from app.campaigns.settings import CampaignSettings
 from app.database.alerts import ALERT_SENTENCES
 from app.database.audit_log import LoggedFacts, describe_log_line, names_with_old_and_new_value_texts
-from app.errors import pluralize
+from app.errors import join_with_and, pluralize
 from app.quality.registry import QUALITY_RULES
 
 MAX_TIMELINE_ENTRIES = 10  # the log has all
@@ -93,10 +93,15 @@ def rule_line_in_words(line: str) -> str:
 
 
 def phrase_of_log_line(line: Row[Any]) -> str:
-    """Return a log line in words, with the number of imported items."""
-    imported = (line.after or {}).get("items") if line.action == IMPORT_ACTION else None
+    """Return a log line in words, with the numbers of imported items, gold items and attention items."""
     phrase = describe_log_line(line)
-    return phrase.replace("items", pluralize(imported, "item"), 1) if isinstance(imported, int) else phrase
+    counts = line.after or {}
+    if line.action != IMPORT_ACTION or not isinstance(counts.get("items"), int):
+        return phrase
+    checks, gold = counts.get("checks", 0), counts.get("gold", 0)
+    numbers = {"item": counts["items"], "gold item": gold, "attention item": checks - gold}
+    texts = [pluralize(number, noun) for noun, number in numbers.items() if number]
+    return phrase.replace("items", join_with_and(texts or ["0 items"]), 1)
 
 
 def title_of_setting(name: str) -> str:

@@ -41,7 +41,10 @@ class Categories(Design):
         min_length=2,
         max_length=30,
         title="Labels",
-        description="One per line, 2 to 30. A colon starts a description, for example: bank: a financial institution.",
+        description=(
+            "One per line, 2 to 30. Annotators choose one; if several can apply, make each a criterion. A colon starts "
+            "a description, for example: bank: a financial institution."
+        ),
     )
 
     @model_validator(mode="after")

@@ -8,12 +8,23 @@ from app.analysis.result_types import Column
 from app.annotation.platforms.easel_results import ENTRY_ANSWER_PREFIX
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
-from app.exports.codebook_entries import COMMON_ENTRIES, ENTRIES_BY_FILE, ColumnEntry
+from app.exports.codebook_entries import (
+    COMMON_ENTRIES,
+    COUNT_VALUES,
+    ENTRIES_BY_FILE,
+    NUMBER_VALUES,
+    ONE_AT_MOST,
+    PROBABILITY,
+    PROBABILITY_PREFIXES,
+    TABLE_ENTRIES,
+    TABLE_ENTRIES_BY_FILE,
+    ColumnEntry,
+)
 from app.text.table_formats import RowCells
 
 CODEBOOK_COLUMNS = ("file", "column", "meaning", "unit", "values")
 INTERVAL_END_WORDS = {"_low": "Lower end of the 95 % interval of", "_high": "Upper end of the 95 % interval of"}
-VALUES_BY_COLUMN_KIND = {"count": "0, 1, 2, ...", "number": "a number; empty if it cannot be estimated"}
+VALUES_BY_COLUMN_KIND = {"count": COUNT_VALUES, "number": NUMBER_VALUES}
 UPLOADED_ENTRY = ColumnEntry("Your own column, as uploaded")
 UNTITLED_COLUMN = "Name of the row"
 UPLOADED_PREFIX = "uploaded_"  # of own columns whose name the export uses itself
@@ -42,7 +53,7 @@ def codebook_rows(
     rows: list[RowCells] = []
     for name in columns:
         entry = (
-            entry_of_table_column(title_by_name[name])
+            entry_of_table_column(export_name, title_by_name[name])
             if name in title_by_name
             else find_column_entry(export_name, name, criterion, uploaded_columns)
         )
@@ -50,8 +61,13 @@ def codebook_rows(
     return rows
 
 
-def entry_of_table_column(column: Column) -> ColumnEntry:
-    """Return the entry of a column of the analysis, whose title says what it means, with its unit."""
+def entry_of_table_column(export_name: str, column: Column) -> ColumnEntry:
+    """Return the entry of a column of the analysis; if it has none of its own, its title says what it means."""
+    entry = TABLE_ENTRIES_BY_FILE.get(export_name, {}).get(column.name) or TABLE_ENTRIES.get(column.name)
+    if entry is not None:
+        return entry
+    if column.name.startswith(PROBABILITY_PREFIXES):
+        return ColumnEntry(column.title, PROBABILITY, ONE_AT_MOST)
     return ColumnEntry(column.title or UNTITLED_COLUMN, values=VALUES_BY_COLUMN_KIND.get(column.kind, ""))
 
 

@@ -182,3 +182,43 @@ ENTRIES_BY_FILE: dict[str, dict[str, ColumnEntry]] = {
     },
     "decisions": {"reason": ColumnEntry("Reason that was given for the decision")},
 }
+
+# Columns of the analysis whose title alone says too little: those of all tables, and those of one.
+PROBABILITY, SHARE, BITS, ONE_AT_MOST, ZERO_OR_MORE = "probability", "share", "bits", "0 to 1", "0 or more"
+COUNT_VALUES, NUMBER_VALUES = "0, 1, 2, ...", "a number; empty if it cannot be estimated"
+TABLE_ENTRIES = {
+    "id": ColumnEntry("Id of the item"),
+    "text": ColumnEntry("Text of the item, or the name of its file"),
+    "low": ColumnEntry("Lower end of the 95 % interval", values=NUMBER_VALUES),
+    "high": ColumnEntry("Upper end of the 95 % interval", values=NUMBER_VALUES),
+    "measure": ColumnEntry("Name of the measure for programs"),
+}
+LABEL_ITEM_ENTRIES = {
+    "judgments": ColumnEntry("Judgments that count", "judgments", COUNT_VALUES),
+    "label": ColumnEntry("Most probable label by Dawid and Skene’s model", values="the labels"),
+    "confidence": FITTED_ENTRIES["confidence"],
+    "entropy": ColumnEntry("Uncertainty about the label: entropy of the labels’ probabilities", BITS, ZERO_OR_MORE),
+    "expected_information": ColumnEntry("Information that one more label is expected to give", BITS, ZERO_OR_MORE),
+}
+TABLE_ENTRIES_BY_FILE = {
+    "item_labels": LABEL_ITEM_ENTRIES,
+    "label_items": LABEL_ITEM_ENTRIES,
+    "labels": {
+        "label": ColumnEntry("The label", values="the labels"),
+        "prevalence": ColumnEntry("Share of items with this label by Dawid and Skene’s model", SHARE, ONE_AT_MOST),
+        "share": ColumnEntry("Share of the judgments that gave this label", SHARE, ONE_AT_MOST),
+        "items": ColumnEntry("Items whose most probable label this is", "items", COUNT_VALUES),
+        "accuracy": ColumnEntry(
+            "Probability that a typical annotator gives this label to such items", PROBABILITY, ONE_AT_MOST
+        ),
+    },
+    "label_annotators": {
+        "labels": ColumnEntry("Labels that the annotator gave", "labels", COUNT_VALUES),
+        "accuracy": ColumnEntry("Probability that the annotator gives exactly the right label", PROBABILITY, "0 to 1"),
+        "information": ColumnEntry("Information that a label of this annotator gives on average", BITS, ZERO_OR_MORE),
+    },
+    "agreement": {
+        "pairs": ColumnEntry("Pairs of judgments of the same item", "pairs of judgments", COUNT_VALUES),
+    },
+}
+PROBABILITY_PREFIXES = ("probability_", "accuracy_")  # before the number of a label

@@ -124,19 +124,22 @@ async def load_methods_text(engine: AsyncEngine, slug: str, fits: FitCache, *, n
         facts = await load_methods_facts(connection, slug)
         answered = await has_answers(connection, facts.campaign)
     paragraphs = [paragraph_about_campaign(facts, now)]
+    count_sentences: list[str] = []
     cites_krippendorff = False
     for criterion in facts.campaign.criteria:
         if not answered:
-            paragraphs.append(f"{criterion_prefix(criterion)}Agreement and reliability: {NOT_AVAILABLE} (no answers).")
+            paragraphs.append(f"Agreement and reliability: {NOT_AVAILABLE} (no answers).")
             continue
         answers = await fits.load_answers(engine, slug, criterion=criterion.name)
         agreement = await load_measure_text(engine, fits, criterion, (("agreement", ALPHA_MEASURE_NAMES),))
-        reliability = await load_measure_text(engine, fits, criterion, RELIABILITY_MEASURES)
         cites_krippendorff |= not agreement.startswith(NOT_AVAILABLE)
-        paragraphs.append(
-            f"{criterion_prefix(criterion)}{judgments_per_item_sentence(answers, judged_noun(facts.campaign))} "
-            f"Agreement between annotators – {agreement}. Reliability of the scores – {reliability}."
-        )
+        reliability = ""
+        if criterion.design.is_ordered:
+            measure_text = await load_measure_text(engine, fits, criterion, RELIABILITY_MEASURES)
+            reliability = f" Reliability of the scores – {measure_text}."
+        count_sentences.append(judgments_per_item_phrase(answers, judged_noun(facts.campaign)))
+        paragraphs.append(f"Agreement between annotators – {agreement}.{reliability}")
+    add_judgment_counts_and_criteria(paragraphs, count_sentences, facts.campaign)
     return format_methods_text(facts.campaign, paragraphs, cites_krippendorff=cites_krippendorff)
 
 
@@ -161,6 +164,8 @@ def paragraph_about_campaign(facts: MethodsFacts, now: datetime) -> str:
     sentences = [
         f"We collected judgments of {items} with Easel {version('easel')} ({design}; {laws}).",
         task_sentence(campaign),
+        labels_sentence_or_empty(campaign),
+        checks_sentence_or_empty(campaign),
         annotators_sentence(facts),
         exclusions_sentence(facts),
         times_sentence(facts, now),
@@ -195,6 +200,23 @@ def task_sentence(campaign: Campaign) -> str:
     questions = [f"{criterion.name} (“{criterion.question}”)" for criterion in campaign.criteria]
     judged = "Outputs" if campaign.segment_count else "Items"
     return f"{asked} {judged} were judged on {len(questions)} criteria: {join_with_and(questions)}."
+
+
+def labels_sentence_or_empty(campaign: Campaign) -> str:
+    """Return which labels annotators chose from; empty without labels, and if criteria have different ones."""
+    labels_of_criteria = {tuple(criterion.design.classes) for criterion in campaign.criteria}
+    if len(labels_of_criteria) != 1 or not campaign.design.classes:
+        return ""
+    return f"The labels were {join_with_and([f'“{label}”' for label in labels_of_criteria.pop()])}."
+
+
+def checks_sentence_or_empty(campaign: CampaignWithProgress) -> str:
+    """Return how many gold and attention items the tasks showed; empty if they showed none."""
+    if not campaign.checks_percent or not campaign.check_count:
+        return ""
+    counts = {"gold item": campaign.gold_count, "attention item": campaign.check_count - campaign.gold_count}
+    checks = join_with_and([pluralize(count, noun) for noun, count in counts.items() if count])
+    return f"Annotators were checked with {checks} in {campaign.checks_percent:g} % of their tasks."
 
 
 def annotators_sentence(facts: MethodsFacts) -> str:
@@ -242,14 +264,26 @@ def criterion_prefix(criterion: Criterion[Campaign]) -> str:
     return f"{criterion.name}: " if criterion.name else ""
 
 
-def judgments_per_item_sentence(answers: Answers, noun: str) -> str:
+def judgments_per_item_phrase(answers: Answers, noun: str) -> str:
     """Return the mean, the least and the greatest number of judgments of an item, without those in every task."""
     counts = np.delete(answers.judgment_counts, [*answers.always_shown])
     mean = format_with_places(float(np.mean(counts)), 1)
     return (
-        f"Judgments that count: {int(counts.sum()):,}, {mean} per {noun} on average, {counts.min():,} at least and "
-        f"{counts.max():,} at most."
+        f"{int(counts.sum()):,}, {mean} per {noun} on average, {counts.min():,} at least and {counts.max():,} at most."
     )
+
+
+def add_judgment_counts_and_criteria(paragraphs: list[str], count_phrases: Sequence[str], campaign: Campaign) -> None:
+    """Begin the paragraph of each criterion, all after the first, with its name and its numbers of judgments.
+
+    Numbers that are the same for all criteria come once, at the end of the first paragraph.
+    """
+    are_shared = campaign.has_criteria and len(set(count_phrases)) == 1
+    if are_shared:
+        paragraphs[0] += f" Judgments that count, of each criterion: {count_phrases[0]}"
+    for place, criterion in enumerate(campaign.criteria):
+        counts = f"Judgments that count: {count_phrases[place]} " if count_phrases and not are_shared else ""
+        paragraphs[1 + place] = f"{criterion_prefix(criterion)}{counts}{paragraphs[1 + place]}"
 
 
 async def load_measure_text(

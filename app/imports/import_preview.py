@@ -4,6 +4,7 @@ The rows are read as an import reads them, so the preview shows the refusals tha
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -13,40 +14,40 @@ from app.designs.content import MEDIA_FILE_NAMES, Content, SourceAndReference
 from app.errors import Invalid
 from app.imports import outputs
 from app.imports.checks_import import NewCheck, kind_of_check_in_row_or_default, parse_check_of_row
+from app.imports.column_guesses import guess_id_column_or_none, guess_shown_column_or_first, is_common_id_name
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
     ColumnMeaning,
-    find_column_ignoring_case_or_none,
     id_column_or_none,
     is_outputs_table,
+    join_names_with_and,
     normalize_column_name_for_comparison,
     possible_meanings_of_item_columns,
     possible_meanings_of_output_columns,
     table_with_standard_column_names,
 )
 from app.imports.id_lines import IdLines
-from app.imports.item_files import COMMON_ID_COLUMN_NAMES, read_item_table_of_any_length
-from app.imports.item_text import COMMON_SHOWN_COLUMN_NAMES, find_obvious_shown_column_or_none
+from app.imports.item_files import read_item_table_of_any_length
+from app.imports.item_text import COMMON_SHOWN_COLUMN_NAMES
 from app.imports.items import ImportedItem, ItemReader, no_items_error
 from app.imports.named_media import NamedMedia
 from app.inference.online.law import Law
 from app.quality.check_expectations import CriterionDesigns
 from app.uploads import (
-    INDEX_COLUMN,
     MAX_UPLOAD_ROWS,
     UNICODE_OPTIONS,
     ReadOptions,
     UploadedRow,
     UploadedTable,
-    format_cell,
     iterate_rows_up_to_limit,
-    parse_finite_number_or_none,
 )
 
 PREVIEW_ROWS = 5
 MAX_LINES_PER_PROBLEM = 10
 MIN_SYSTEM_COLUMNS = 3
+MAX_SHARE_WITHOUT_ID = 0.1  # of the rows; a few are mistakes, which the uploader should see
+ID_PROBLEM_CODES = ("id_missing", "id_twice")
 WIDE_TABLE_NOTE = (
     "To compare systems, upload a row for each output, with the columns system, segment and output. This table is read "
     "as items, one for each row."
@@ -79,6 +80,7 @@ class InvalidRows:
     """Rows with the same error: the message, their number, and the lines of the first ones."""
 
     problem: str
+    code: str
     count: int = 0
     lines: list[int] = field(default_factory=list)
 
@@ -130,19 +132,63 @@ class UploadPreview:
     files: tuple[str, ...] = ()
     looks_like: str | None = None
 
+    def has_doubtful_ids(self) -> bool:
+        """Return whether the column of ids, which may have been guessed, seems to name something else than the rows."""
+        if self.mapping.identifier is None or is_common_id_name(self.mapping.identifier):
+            return False
+        rows_without_id = sum(problem.count for problem in self.problems if problem.code in ID_PROBLEM_CODES)
+        return rows_without_id > MAX_SHARE_WITHOUT_ID * self.row_count
+
 
 @dataclass(frozen=True)
 class ChosenColumns:
-    """Columns that an uploader chose, None where they chose none; `identifier` can be `ROW_NUMBERS_AS_IDS`."""
+    """Columns that an uploader chose, None where they chose none; `identifier` can be `ROW_NUMBERS_AS_IDS`.
+
+    `rejected_id_columns` were guessed, but do not name the rows.
+    """
 
     identifier: str | None = None
     shown: str | None = None
     template: str | None = None
     priors: bool = False
     ignored: frozenset[str] = frozenset()
+    rejected_id_columns: tuple[str, ...] = ()
 
 
 def read_upload_preview_or_refuse(
+    file: BinaryIO,
+    name: str,
+    chosen_columns: ChosenColumns,
+    law: Law,
+    *,
+    id_lines: IdLines | None = None,
+    **options: Any,
+) -> UploadPreview:
+    """Read a whole file without importing it, again if a guessed column of ids names something else than the rows.
+
+    Raises what `read_preview_of_columns_or_refuse` raises.
+    """
+    while True:
+        file.seek(0)
+        lines_to_fill = id_lines if chosen_columns.identifier else deepcopy(id_lines)
+        preview = read_preview_of_columns_or_refuse(file, name, chosen_columns, law, id_lines=lines_to_fill, **options)
+        if chosen_columns.identifier or not preview.has_doubtful_ids():
+            return replace(preview, notes=(*preview.notes, *notes_on_rejected_ids(chosen_columns, preview.mapping)))
+        rejected_id_columns = (*chosen_columns.rejected_id_columns, preview.mapping.identifier or "")
+        chosen_columns = replace(chosen_columns, rejected_id_columns=rejected_id_columns)
+
+
+def notes_on_rejected_ids(chosen_columns: ChosenColumns, mapping: ColumnMapping) -> list[str]:
+    """Return a note if columns look like ids by their name, but their values repeat."""
+    if not chosen_columns.rejected_id_columns:
+        return []
+    names = join_names_with_and(chosen_columns.rejected_id_columns)
+    has_verb = "repeats values or is" if len(chosen_columns.rejected_id_columns) == 1 else "repeat values or are"
+    instead = f"ids come from “{mapping.identifier}”" if mapping.identifier else "the rows are numbered"
+    return [f"{names} {has_verb} empty in many rows, so {instead}."]
+
+
+def read_preview_of_columns_or_refuse(
     file: BinaryIO,
     name: str,
     chosen_columns: ChosenColumns,
@@ -154,7 +200,7 @@ def read_upload_preview_or_refuse(
     max_mb: int,
     read_options: ReadOptions = UNICODE_OPTIONS,
 ) -> UploadPreview:
-    """Read a whole file without importing it.
+    """Read a whole file without importing it, under one use of its columns.
 
     Raises what `read_item_table_of_any_length` and `ItemReader` raise, and `file_empty`.
     """
@@ -299,7 +345,7 @@ def read_row_or_none_collecting_problem(
         return read_row(row)
     except Invalid as refusal:
         problem = ROW_PROBLEM_BY_CODE.get(refusal.code, refusal.message)
-        problems.setdefault(refusal.code, InvalidRows(problem)).add_invalid_line(row.line)
+        problems.setdefault(refusal.code, InvalidRows(problem, refusal.code)).add_invalid_line(row.line)
         return None
 
 
@@ -307,28 +353,12 @@ def fill_chosen_columns_with_guesses(
     columns: Sequence[str], first_records: Sequence[UploadedRow], chosen_columns: ChosenColumns
 ) -> ColumnMapping:
     """Return the columns as an uploader chose them, and the likeliest ones for the rest."""
-    common_columns = (find_column_ignoring_case_or_none(columns, name) for name in COMMON_ID_COLUMN_NAMES)
-    identifier = next((name for name in common_columns if name), None)
     if chosen_columns.identifier:
         identifier = id_column_or_none(chosen_columns.identifier)
+    else:
+        identifier = guess_id_column_or_none(columns, chosen_columns.rejected_id_columns)
     if chosen_columns.template:
         return ColumnMapping(identifier, template=chosen_columns.template)
     return ColumnMapping(
-        identifier, chosen_columns.shown or guess_column_to_show_or_first(columns, first_records, identifier)
+        identifier, chosen_columns.shown or guess_shown_column_or_first(columns, first_records, identifier)
     )
-
-
-def guess_column_to_show_or_first(
-    columns: Sequence[str], first_records: Sequence[UploadedRow], identifier: str | None
-) -> str:
-    """Return the obvious column to show, else the first text column except the id, else the first except the id."""
-    candidates = [name for name in columns if name not in (identifier, INDEX_COLUMN)] or [*columns]
-    text_columns = (
-        name for name in candidates if any(is_text_cell(record.values.get(name)) for record in first_records)
-    )
-    return find_obvious_shown_column_or_none(candidates) or next(text_columns, candidates[0])
-
-
-def is_text_cell(value: Any) -> bool:
-    """Return whether a cell holds something else than a number."""
-    return bool(format_cell(value).strip()) and parse_finite_number_or_none(value) is None

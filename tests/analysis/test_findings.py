@@ -49,6 +49,32 @@ def test_where_items_are_alike_none_is_disputed(spread):
     assert findings.finding_about_disputed_items_or_none(answers(hits)) is None
 
 
+def labelled(hits):
+    return answers(hits, value_kind="classes", classes=("ja", "nein"))
+
+
+def test_items_on_which_no_label_has_a_majority_are_named_with_the_labels_given():
+    hits = [(0, {0: 0.0, 1: 0.0, 2: 1.0, 3: 1.0}), (1, {0: 0.0, 1: 1.0, 2: 1.0}), (2, {0: 1.0, 2: 1.0})]
+    found = findings.finding_about_labels_or_none(labelled(hits))
+    assert found is not None
+    assert found.part == "labels"
+    assert found.sentence == (
+        "Annotators agree on the label of 1 of 3 items with two or more judgments. On 1 item no label has a majority, "
+        "so look at it yourself: “text 1” (1 ja, 1 nein)."
+    )
+
+
+def test_labels_on_which_all_agree_have_no_undecided_items():
+    found = findings.finding_about_labels_or_none(labelled([(0, {0: 1.0}), (1, {0: 1.0})]))
+    assert found is not None
+    assert found.sentence == "Annotators agree on the label of 1 of 1 item with two or more judgments."
+
+
+def test_nothing_is_said_about_labels_that_one_annotator_gave_or_about_scores():
+    assert findings.finding_about_labels_or_none(labelled([(0, {0: 1.0})])) is None
+    assert findings.finding_about_labels_or_none(FOUR_ITEMS) is None
+
+
 def test_items_that_share_the_highest_score_are_counted_and_none_of_them_is_named():
     values = np.array([90.0, 90.0, 10.0, 50.0])
     scores = Scores(values, np.isfinite(values), values - 5, values + 5)

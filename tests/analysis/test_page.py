@@ -374,3 +374,18 @@ async def test_a_table_is_a_file_with_all_rows_and_columns(researcher, answered_
     rows = list(csv.DictReader(io.StringIO(reply.text)))
     assert {row["id"] for row in rows} == {f"v{i}" for i in range(10)}
     assert {"probability_0", "probability_1", "probability_2"} <= set(rows[0])
+
+
+async def test_labels_have_findings_and_a_table_with_one_measure_says_so(engine, researcher):
+    labels = {"labels": ["noun", "verb"]}
+    campaign = await create_running_campaign(
+        engine, items=2, design="categories", design_settings=labels, items_per_hit=1, repeat_items=False
+    )
+    for person in range(2):
+        me = await create_annotator(engine, campaign, name=f"person {person}")
+        for _ in range(2):
+            hit = await try_to_lease_hit(engine, me)
+            await submit_scores(engine, me, hit, scores=[float(person)])
+    assert "On 2 items no label has a majority" in words((await researcher.get(address(campaign, "/findings"))).text)
+    consistency = words((await researcher.get(address(campaign, "/consistency"))).text)
+    assert "What this measure needs" in consistency

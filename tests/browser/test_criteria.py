@@ -298,3 +298,35 @@ async def test_whoever_comes_by_the_link_reads_the_questions_before_they_start(t
         assert criterion.get("high_label", "very frequent") in line
     assert len(said) == len(CRITERIA)
     assert await page.get_by_text("You see").count() == len(CRITERIA)
+
+
+async def test_what_is_the_same_for_all_criteria_is_said_once_before_they_start(task: Any, visit: Any) -> None:
+    labels: dict[str, Any] = {"design_settings": {"labels": ["yes", "no"]}}
+    campaign = await create_two_criteria(task, "categories", 1, **labels)
+    page = (await visit()).page
+    await page.goto(campaign.link)
+    await expect(page.locator(".welcome .questions li")).to_have_count(len(CRITERIA))
+    assert await page.get_by_text("You see one item at a time").count() == 1
+    assert "You see" not in await page.locator(".welcome .questions").inner_text()
+
+
+async def test_in_arabic_criteria_begin_at_the_side_of_their_items_and_touch_nothing(task: Any, visit: Any) -> None:
+    labels: dict[str, Any] = {"design_settings": {"labels": ["yes", "no"]}}
+    campaign = await create_two_criteria(task, "categories", 1, **labels)
+    page = await open_page(visit, campaign, locale="ar", viewport={"width": 360, "height": 740})
+    for legend in await page.locator(".part > legend").all():
+        await legend.locator("xpath=..").locator("input").first.check()
+        criterion, asked, done = [
+            await legend.locator(name).evaluate(
+                """element => {
+                    const text = document.createRange();
+                    text.selectNodeContents(element);
+                    const {left, right} = text.getBoundingClientRect();
+                    return {left, right};
+                }"""
+            )
+            for name in (".criterion", ".asked", ".left")
+        ]
+        assert criterion["right"] == pytest.approx(asked["right"], abs=2)
+        assert criterion["right"] > 300
+        assert done["right"] + 4 < criterion["left"]

@@ -147,3 +147,16 @@ async def test_the_step_how_much_offers_the_criteria_that_can_decide(engine, res
     assert [part in choices for part in ("All criteria together", "fluent", "adequate")] == [True] * 3
     plain = await create_draft(engine, name="Plain")
     assert 'id="asked_by"' not in (await researcher.get(f"/admin/campaigns/{plain.slug}/settings/how-much")).text
+
+
+@pytest.mark.parametrize(("design", "has_goal"), [("categories", False), ("ranking", False), ("ordinal", True)])
+async def test_what_happens_at_the_goal_is_asked_only_where_a_goal_is_possible(engine, researcher, design, has_goal):
+    campaign = await create_draft(engine, design=design)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/how-much")).text
+    assert ('name="when_reached"' in page) == has_goal
+    assert ("does not give any. It ends when every item has the judgments wanted." in page) != has_goal
+    saved = await researcher.post(
+        f"/admin/campaigns/{campaign.slug}/settings/how-much", data={"judgments_per_item": "4", "go": "stay"}
+    )
+    assert saved.status_code == 303
+    assert await fetch_rows(engine, "SELECT judgments_per_item FROM campaigns") == [(4,)]

@@ -311,3 +311,17 @@ async def test_the_tasks_that_show_all_items_are_named_where_tasks_per_annotator
     assert "A task is 5 items, so 13 tasks show one person all 60 items." in words((await researcher.get(page)).text)
     entered = words((await researcher.get(f"{page}/totals", params={"items_per_hit": "4"})).text)
     assert "show one person all 60 items." in entered
+
+
+async def test_where_an_assignment_is_one_task_the_assignments_and_their_reward_are_shown(engine, researcher, subtests):
+    campaign = await study(engine, people_from="mturk")
+    address = f"/admin/campaigns/{campaign.slug}"
+    for page in (f"{address}/launch/confirm", f"{address}/plan", f"{address}/settings/how-much"):
+        with subtests.test(page=page):
+            text = words((await researcher.get(page)).text)
+            assert "Assignments134" in text
+            assert "Reward of one assignment£0.50" in text
+            assert "Reward of one person" not in text
+            assert "People67 to 76" in text
+    recruit = words((await researcher.get(f"{address}/launch/confirm")).text)
+    assert "One assignment is one task, and a person can do several: at most 2." in recruit

@@ -158,6 +158,8 @@ async def test_the_timeline_tells_edits_decisions_and_the_goal_newest_first(engi
 async def test_the_timeline_has_titles_in_place_of_raw_names_and_numbers_of_imported_items(engine, researcher):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text\n1,one\n2,two\n")
+    await import_items(engine, campaign, "id,text,check,expected\n3,three,gold,80\n4,four,attention,9\n")
+    await import_items(engine, campaign, "id,text,check,expected\n5,five,,\n6,six,gold,80\n7,seven,gold,80\n")
     await apply_action(engine, campaign, "launch")
     lines = ["gold.careful_percent: 5", "too_fast: hold", "gone.rule: 1"]
     async with engine.begin() as connection:
@@ -169,6 +171,8 @@ async def test_the_timeline_has_titles_in_place_of_raw_names_and_numbers_of_impo
     page = await page_of(researcher, campaign)
     timeline = " ".join(re.sub("<[^>]*>", " ", page.partition('id="timeline"')[2].partition("</section>")[0]).split())
     assert "imported 2 items" in timeline
+    assert "imported 1 gold item and 1 attention item" in timeline
+    assert "imported 1 item and 2 gold items" in timeline
     assert "A link that I share → Prolific" in timeline
     assert "gold.careful_percent" not in timeline
     assert (

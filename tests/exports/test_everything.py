@@ -132,6 +132,22 @@ async def test_the_codebook_names_units_labels_and_own_columns(engine):
     assert entries["annotators.csv", "hits_counted"][0] == "Answered tasks that count"
 
 
+async def test_tables_of_labels_are_explained_beyond_their_titles(engine):
+    content, settings = CAMPAIGNS["categories"]
+    archive = await opened_zip(engine, await create_answered_campaign(engine, content, **settings))
+    entries = {(file, column): rest for file, column, *rest in rows(archive, "codebook.csv")}
+    most_probable = ["Most probable label by Dawid and Skene’s model", "", "the labels"]
+    assert entries["item_labels.csv", "label"] == entries["tables/label_items.csv", "label"] == most_probable
+    assert entries["item_labels.csv", "confidence"] == ["Probability that the label is right", "probability", "0 to 1"]
+    assert entries["item_labels.csv", "entropy"][1] == "bits"
+    assert entries["item_labels.csv", "probability_1"] == ["Probability of verb", "probability", "0 to 1"]
+    assert entries["tables/labels.csv", "label"] == ["The label", "", "the labels"]
+    assert entries["tables/label_annotators.csv", "accuracy"][0] == (
+        "Probability that the annotator gives exactly the right label"
+    )
+    assert entries["tables/agreement.csv", "pairs"][1] == "pairs of judgments"
+
+
 async def test_the_readme_says_the_version_how_to_cite_and_what_is_missing(engine):
     campaign = await create_running_campaign(engine)
     archive = await opened_zip(engine, campaign)

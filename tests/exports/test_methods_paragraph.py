@@ -104,6 +104,30 @@ async def test_each_criterion_has_its_own_sentences(engine):
     assert text.count("Agreement between annotators – ") == 2
 
 
+async def test_judgments_that_are_the_same_for_all_criteria_are_counted_once(engine):
+    campaign = await create_answered_campaign(engine, *CAMPAIGNS["criteria"][:1], **CAMPAIGNS["criteria"][1])
+    text = await methods_text(engine, campaign)
+    assert text.count("Judgments that count") == 1
+    first_paragraph = text.split("\n\n")[1]
+    assert "Judgments that count, of each criterion: " in first_paragraph
+
+
+async def test_categories_have_agreement_and_no_reliability_of_scores(engine):
+    campaign = await create_answered_campaign(engine, *CAMPAIGNS["categories"][:1], **CAMPAIGNS["categories"][1])
+    text = await methods_text(engine, campaign)
+    assert "Agreement between annotators – Krippendorff’s alpha of labels: " in text
+    assert "Reliability" not in text
+    assert "The labels were “noun” and “verb”." in text
+
+
+async def test_gold_and_attention_items_are_named(engine):
+    checks = "".join(f"g{k},gold {k},gold,80\n" for k in range(3)) + "a1,Far right!,attention,100\n"
+    content = "id,text,check,expected\n" + "".join(f"s{k},sentence {k},,\n" for k in range(8)) + checks
+    campaign = await create_launched_campaign(engine, content, checks_percent=20)
+    text = await methods_text(engine, campaign)
+    assert "Annotators were checked with 3 gold items and 1 attention item in 20 % of their tasks." in text
+
+
 async def test_the_questions_of_all_criteria_are_quoted(engine):
     campaign = await create_answered_campaign(engine, *CAMPAIGNS["criteria"][:1], **CAMPAIGNS["criteria"][1])
     text = await methods_text(engine, campaign)
@@ -151,7 +175,7 @@ async def test_what_is_not_known_is_not_available(engine, settings):
     await submit_scores(engine, me, hit, scores=[0.0] * len(hit.items))
     text = await methods_text(engine, campaign)
     assert "Agreement between annotators – not available (" in text
-    assert "Reliability of the scores – not available" in text
+    assert ("Reliability of the scores – not available" in text) == campaign.design.is_ordered
 
 
 @pytest.mark.usefixtures("app")

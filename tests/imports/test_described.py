@@ -49,11 +49,38 @@ def test_columns_are_taken_for_what_is_likely(subtests):
         ("verb,item_id", ColumnMapping("item_id", "verb")),
         ("freq,verb", ColumnMapping(None, "verb")),
         ("id,freq,length", ColumnMapping("id", "freq")),
+        ("comment_id,verb", ColumnMapping("comment_id", "verb")),
+        ("verb,Tweet ID", ColumnMapping("Tweet ID", "verb")),
+        ("ResponseId,verb", ColumnMapping("ResponseId", "verb")),
+        ("sid,verb", ColumnMapping("sid", "verb")),
+        ("comment_id,verb,id", ColumnMapping("id", "verb")),
+        ("paid,covid,verb", ColumnMapping(None, "paid")),
     ):
         with subtests.test(columns=columns, mapping=mapping):
             cells = {"freq": "1.5", "length": "3"}
             row = ",".join(cells.get(name, f"a {name}") for name in columns.split(","))
             assert described(f"{columns}\n{row}\n").mapping == mapping
+
+
+def test_an_id_of_the_own_table_that_occurs_twice_is_named_and_not_replaced_by_row_numbers():
+    rows = [f"c{k},verb {k}\n" for k in range(20)]
+    found = described("comment_id,verb\n" + "".join([*rows, "c3,again\n"]))
+    assert found.mapping.identifier == "comment_id"
+    assert [(problem.problem, problem.lines) for problem in found.problems] == [("with a duplicate id", [22])]
+
+
+def test_a_column_of_ids_of_something_else_is_passed_over_and_said(subtests):
+    rows = "".join(f"a{k % 3},t{k},verb {k}\n" for k in range(12))
+    with subtests.test("the next column names the items"):
+        found = described("author_id,text_id,verb\n" + rows, taken=["t99"])
+        assert (found.mapping.identifier, found.problems) == ("text_id", [])
+        assert any("“author_id”" in note for note in found.notes)
+    with subtests.test("no column does"):
+        found = described("author_id,verb\n" + "".join(f"a{k % 3},verb {k}\n" for k in range(12)))
+        assert (found.mapping, found.problems) == (ColumnMapping(None, "verb"), [])
+        assert any("“author_id”" in note and "numbered" in note for note in found.notes)
+    with subtests.test("a chosen column is kept"):
+        assert described("author_id,text_id,verb\n" + rows, identifier="author_id").mapping.identifier == "author_id"
 
 
 def test_a_table_with_a_column_for_each_system_is_told_to_need_a_row_for_each_output():

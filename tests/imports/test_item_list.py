@@ -119,6 +119,7 @@ async def test_a_draft_asks_before_it_deletes_and_leaves_no_gap(researcher, engi
     chosen = {"action": "delete", "item": ["1", "3"]}
     asked = await researcher.post(f"{address}/items/chosen", data=chosen)
     assert "Delete 2 items" in asked.text
+    assert "To replace all 4 items at once, upload a table and tick “Replace the 4 items”." in asked.text
     done = await researcher.post(f"{address}/items/chosen", data=chosen | {"sure": "yes"})
     assert done.status_code == 303
     assert await fetch_rows(engine, "SELECT number, external_id FROM items ORDER BY number") == [(0, "2"), (1, "4")]

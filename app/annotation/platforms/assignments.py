@@ -52,6 +52,21 @@ SELECT_ASSIGNMENT = text("""
       AND s.external_id = :assignment_id
 """)
 
+# MTurk sends a person with a new assignment for every task. Such an arrival costs the answer of the one before.
+SELECT_WHETHER_LATEST_ASSIGNMENT_IS_ANSWERED = text("""
+    WITH latest AS MATERIALIZED (
+        SELECT id FROM assignments WHERE campaign_id = :campaign AND annotator_id = (
+            SELECT id FROM annotators
+            WHERE campaign_id = :campaign AND platform = :platform AND worker_id = :worker_id)
+        ORDER BY arrived_at DESC, id DESC LIMIT 1
+    )
+    SELECT coalesce((
+        SELECT true FROM hits h
+        WHERE h.campaign_id = :campaign AND h.assignment_id = (SELECT id FROM latest) AND (
+            SELECT true FROM responses r
+            WHERE r.campaign_id = :campaign AND r.hit_id = h.id AND r.replaces IS NULL)
+        LIMIT 1), false)
+""")
 
 # SQL: the assignment s was created at :arrived_at. True if that is NULL: then no token named the assignment.
 ARRIVED_THEN = "s.arrived_at = coalesce(CAST(:arrived_at AS timestamptz), s.arrived_at)"
@@ -107,7 +122,8 @@ async def find_or_create_assignment(
         platform: Name of the platform.
         arrival: The annotator by the platform's ids.
         now: Time of the arrival.
-        visitor: Origin of the request, if no platform vouches for the annotator.
+        visitor: Origin of the request, if no platform vouches for the annotator. An annotator who answered in their
+            latest assignment is no new visitor.
         admitted_visit_version: Version of the campaign's visit that a new annotator is admitted to.
 
     Raises:
@@ -129,6 +145,8 @@ async def find_or_create_assignment(
             "now": now,
             "admitted": admitted_visit_version,
         }
+        if visitor is not None and await has_answered_in_latest_assignment(connection, key):
+            visitor = None
         # With a limit on visits in one transaction: a concurrent request that finds no room waits for this assignment.
         async with nullcontext() if visitor is None else connection.transaction():
             created = await create_assignment_or_return_refusal(connection, arrival, key, details, visitor=visitor)
@@ -136,6 +154,11 @@ async def find_or_create_assignment(
             raise created
         row = created
     return AssignmentId(campaign_id, row.id, row.arrived_at)
+
+
+async def has_answered_in_latest_assignment(connection: Driver, key: Mapping[str, Any]) -> bool:
+    parameters = {name: key[name] for name in ("campaign", "platform", "worker_id")}
+    return bool(await fetch_first_value_or_none(connection, SELECT_WHETHER_LATEST_ASSIGNMENT_IS_ANSWERED, parameters))
 
 
 async def create_assignment_or_return_refusal(

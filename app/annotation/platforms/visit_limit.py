@@ -1,7 +1,7 @@
 """Limits on new visits by a campaign's open link, and on HITs held by people who have not touched them.
 
-A visitor with the link can come back under a new name any number of times, so new visits are counted per network
-address and per campaign, per hour (see `rate_limit`).
+A visitor with the link, or with an invented id of a platform, can come back under a new name any number of times. So
+new visits are counted per network address and per campaign, per hour (see `rate_limit`).
 """
 
 import hmac
@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 MAX_REMEMBERED_VISITORS = 4_096
 
 REFUSED_VISITS_ADVICE = (
-    "More people used the open link within an hour than the limit allows. If they are a class or an office that "
-    "shares a network address, raise “New people per network address” in the settings."
+    "More new people came from one network address within an hour than the limit allows. If they are a class or "
+    "an office that shares a network address, raise “New people per network address” in the settings."
 )
 
 # The campaign's own count has an empty address.

@@ -26,6 +26,8 @@ from tests.annotation.hits.campaigns import (
     expire_leases,
     fetch_rows,
     fetch_value,
+    submit_scores,
+    try_to_lease_hit,
 )
 from tests.conftest import http_client
 
@@ -165,8 +167,22 @@ async def test_the_researcher_is_told_how_many_visits_were_turned_away(engine, r
     ]
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "Visitors were turned away: 10 so far today." in page
+    assert "Visitors were turned away: 1 so far today." not in page  # the newer number says more
     assert "12 visits have been turned away since yesterday" in page
     assert f"/admin/campaigns/{campaign.slug}/settings?setting=people_per_address" in page
+
+
+async def test_seeing_the_newest_number_of_visits_turned_away_is_seeing_the_older_ones(engine, researcher):
+    campaign = await create_running_campaign(engine)
+    visitor = doors(visits_per_address=1).visitor_of_ip_address("192.0.2.1")
+    await let_in(engine, campaign, visitor, 2)
+    for _ in range(9):
+        assert await let_in(engine, campaign, visitor, 1) == 0
+    address = f"/admin/campaigns/{campaign.slug}"
+    (newest,) = await fetch_rows(engine, "SELECT max(id) FROM alerts")
+    seen = await researcher.post(f"{address}/alerts/{newest[0]}/seen")
+    assert seen.status_code == 303
+    assert "Visitors were turned away" not in (await researcher.get(address)).text
 
 
 async def test_visits_that_come_at_once_are_counted_one_after_another(engine):
@@ -214,6 +230,35 @@ async def test_whoever_comes_back_is_not_counted(engine):
         doors(visits_per_address=1).visitor_of_ip_address("192.0.2.1"),
     )
     assert await visit(engine, campaign, "me", visitor) == await visit(engine, campaign, "me", visitor)
+
+
+async def visit_again(engine, campaign, visitor, assignment, *, worker="W1"):
+    async with borrow_autocommit_driver(engine) as connection:
+        arrival = Arrival(worker, assignment)
+        return await find_or_create_assignment(
+            connection, campaign.id, "mturk", arrival, now=datetime.now(UTC), visitor=visitor
+        )
+
+
+async def test_a_worker_with_one_assignment_for_each_task_is_one_new_person(engine):
+    campaign = await create_running_campaign(engine, judgments_per_item=50)
+    visitor = doors(visits_per_address=1).visitor_of_ip_address("192.0.2.1")
+    for k in range(5):
+        assignment = await visit_again(engine, campaign, visitor, f"assignment {k}")
+        await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
+    with pytest.raises(TooManyVisits):
+        await visit_again(engine, campaign, visitor, "assignment", worker="W2")
+
+
+async def test_a_worker_who_answered_nothing_in_the_latest_assignment_is_counted_again(engine):
+    campaign = await create_running_campaign(engine, judgments_per_item=50)
+    visitor = doors(visits_per_address=2).visitor_of_ip_address("192.0.2.1")
+    assignment = await visit_again(engine, campaign, visitor, "answered")
+    await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
+    await visit_again(engine, campaign, visitor, "returned")
+    await visit_again(engine, campaign, visitor, "returned again")
+    with pytest.raises(TooManyVisits):
+        await visit_again(engine, campaign, visitor, "returned once more")
 
 
 async def test_those_whom_a_program_names_are_not_counted(engine):
