@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.analysis.available_methods import load_available_methods
 from app.analysis.fit_cache import FitCache
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.analysis.reported_interval import choose_reported_interval
 from app.analysis.result_types import Cell, Column, Figure, Options, ResultTable
 from app.analysis.score_tables import (
     build_all_scores_table,
@@ -83,27 +84,41 @@ class AnalysisQuery:
             result_table = await self.fits.load_cached_or_fit_table(
                 self.engine, self.slug, table, options, **answer_filters
             )
-            return AnalysisOutput(result_table, [TABLE_METHODS[table].title, TABLE_METHODS[table].explanation])
+            lines = [TABLE_METHODS[table].title, TABLE_METHODS[table].explanation]
+            advice = await self.load_interval_advice_lines() if TABLE_METHODS[table].needs_systems else []
+            return AnalysisOutput(result_table, lines + advice)
         if against:
             return await self.compare_methods(names[0], against)
         if len(names) == 1:
             answers, scores = await self.fits.load_answers_and_fit_scores(
                 self.engine, self.slug, names[0], **answer_filters
             )
-            return AnalysisOutput(build_method_score_table(answers, scores), method_heading_lines(names[0]))
+            return AnalysisOutput(
+                build_method_score_table(answers, scores),
+                method_heading_lines(names[0]) + await self.load_interval_advice_lines(),
+            )
         if names:
             answers, scores_by_method, notes = await self.fits.load_answers_scores_by_method_and_notes(
                 self.engine, self.slug, names, **answer_filters
             )
             return AnalysisOutput(
                 build_all_scores_table(answers, scores_by_method, notes),
-                [line for name in names for line in method_heading_lines(name)],
+                [line for name in names for line in method_heading_lines(name)]
+                + await self.load_interval_advice_lines(),
             )
         async with self.engine.connect() as connection:
-            campaign = (await load_campaign_by_slug_or_refuse(connection, self.slug)).find_criterion_or_refuse(
-                self.criterion
-            )
-            return AnalysisOutput(await load_result_table_of_available_methods(connection, campaign))
+            criterion = await self.load_criterion_or_refuse(connection)
+            return AnalysisOutput(await load_result_table_of_available_methods(connection, criterion))
+
+    async def load_criterion_or_refuse(self, connection: AsyncConnection) -> Criterion[Campaign]:
+        campaign = await load_campaign_by_slug_or_refuse(connection, self.slug)
+        return campaign.find_criterion_or_refuse(self.criterion)
+
+    async def load_interval_advice_lines(self) -> list[str]:
+        """Return which interval to report, in a line; none if no score has an interval."""
+        async with self.engine.connect() as connection:
+            advice = choose_reported_interval(await self.load_criterion_or_refuse(connection)).advice
+        return [advice] if advice else []
 
     async def compare_methods(self, method_name: str, other_method_name: str) -> AnalysisOutput:
         """Return two methods side by side."""
@@ -124,6 +139,7 @@ class AnalysisQuery:
             first,
             *map(format_figure_line, comparison.figures),
             *([comparison.refusal] if comparison.refusal else []),
+            *(await self.load_interval_advice_lines()),
         ]
         return AnalysisOutput(
             build_table_of_item_scores_by_two_methods(answers, comparison, *titles), lines, extra_json

@@ -8,12 +8,25 @@ from app.analysis.result_types import Column
 from app.annotation.platforms.easel_results import ENTRY_ANSWER_PREFIX
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
-from app.exports.codebook_entries import COMMON_ENTRIES, ENTRIES_BY_FILE, ColumnEntry
+from app.exports.codebook_entries import (
+    COMMON_ENTRIES,
+    ENTRIES_BY_FILE,
+    NOT_FOR_REPORTS,
+    REPORT_IF_EVEN,
+    REPORT_IF_SELECTED,
+    ColumnEntry,
+)
+from app.inference.online.laws import ONLINE_LAWS
 from app.text.table_formats import RowCells
 
 CODEBOOK_COLUMNS = ("file", "column", "meaning", "unit", "values")
 INTERVAL_END_WORDS = {"_low": "Lower end of the 95 % interval of", "_high": "Upper end of the 95 % interval of"}
 VALUES_BY_COLUMN_KIND = {"count": "0, 1, 2, ...", "number": "a number; empty if it cannot be estimated"}
+INTERVAL_ADVICE_BY_METHOD = {
+    "mean": REPORT_IF_EVEN,
+    "shrunken_mean": REPORT_IF_SELECTED,
+    **dict.fromkeys(ONLINE_LAWS, NOT_FOR_REPORTS),
+}
 UPLOADED_ENTRY = ColumnEntry("Your own column, as uploaded")
 UNTITLED_COLUMN = "Name of the row"
 UPLOADED_PREFIX = "uploaded_"  # of own columns whose name the export uses itself
@@ -81,8 +94,10 @@ def entry_of_score_method_or_none(name: str) -> ColumnEntry | None:
     """Return the entry of a method's score, or of an end of its interval; None for other columns."""
     ends: Mapping[str, str] = INTERVAL_END_WORDS
     for ending, words in {"": "", **ends}.items():
-        method = SCORE_METHODS.get(name.removesuffix(ending) if ending and name.endswith(ending) else name)
+        method_name = name.removesuffix(ending) if ending and name.endswith(ending) else name
+        method = SCORE_METHODS.get(method_name)
         if method is not None:
             meaning = f"{words} the score by {method.title}" if words else f"Score by {method.title}. {method.assumes}"
+            meaning += f"; {advice}" if words and (advice := INTERVAL_ADVICE_BY_METHOD.get(method_name)) else ""
             return ColumnEntry(meaning, method.unit, VALUES_BY_COLUMN_KIND["number"])
     return None

@@ -267,3 +267,12 @@ def test_what_there_is_to_ask_for_is_told_without_loading_the_web_server_or_migr
     done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=120)
     assert "--method mean" in done.stdout
     assert not {"fastapi", "uvicorn", "alembic", "scipy.optimize", "scipy.stats"} & {*done.stderr.split()}
+
+
+def test_scores_and_systems_come_with_the_interval_to_report(easel, answered_campaign, tmp_path):
+    def printed(*arguments):
+        return " ".join(easel("analyse", *arguments).output.split())
+
+    assert "Report the interval of Mean" in printed(answered_campaign, "--method", "easl")
+    assert "Report the interval of Mean" in printed(answered_campaign, "--method", "mean", "--method", "easl")
+    assert "Report the interval of" not in printed(answered_campaign, "--table", "agreement")
