@@ -22,7 +22,7 @@ class ReportedInterval:
 
     Attributes:
         advice: Sentences for the researcher; empty if no score has an interval.
-        paper_sentence: Sentence of the methods paragraph; empty if it depends on the method that the researcher chooses.
+        paper_sentence: Sentence of the methods paragraph; empty if the researcher chooses the method.
 
     """
 
@@ -49,8 +49,8 @@ def interval_of_evenly_asked_items(title: str) -> ReportedInterval:
     return ReportedInterval(
         f"Report the interval of {title}, and that of {SCORE_METHODS[SHRUNKEN].title} for items that you name because "
         f"they lead the list. {LAW_INTERVAL_ADVICE}",
-        f"The 95 % intervals are those of {title.lower()}s: calibrated intervals, with variances moderated across items "
-        "(Smyth 2004). Repeated judgments of an item by one annotator do not narrow them.",
+        f"The 95 % intervals are those of {title.lower()}s: calibrated intervals, with variances moderated across "
+        "items (Smyth 2004). Repeated judgments of an item by one annotator do not narrow them.",
     )
 
 
@@ -65,9 +65,9 @@ def interval_of_systems(*, has_mean: bool) -> ReportedInterval:
     return ReportedInterval(
         f"To compare systems, report the ranks and intervals of {SYSTEM_RANK_TABLE.title}: they leave out errors that "
         f"all systems share. {level} {LAW_INTERVAL_ADVICE}",
-        "Systems were compared with each other; 95 % intervals and ranges of ranks come from 1,000 bootstrap samples of "
-        "tasks, with Holm’s correction for the number of pairs. They hold for these annotators and segments, and leave "
-        "out errors that all systems share.",
+        "Systems were compared with each other; 95 % intervals and ranges of ranks come from 1,000 bootstrap samples "
+        "of tasks, with Holm’s correction for the number of pairs. They hold for these annotators and segments, and "
+        "leave out errors that all systems share.",
     )
 
 

@@ -162,8 +162,8 @@ MAX_HITS_TO_REPLAY = 10_000  # a law that learns of annotators takes about a mil
 
 INTERVAL_OF_ASKING_NOTE = Note(
     "interval_of_asking",
-    "The interval reflects the number of judgments, not how much people agree. If each annotator judges an item once, it "
-    "is usually wider than that of the mean.",
+    "The interval reflects the number of judgments, not how much people agree. If each annotator judges an item once, "
+    "it is usually wider than that of the mean.",
 )
 
 

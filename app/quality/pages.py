@@ -1,6 +1,7 @@
 """Researchers' pages about annotators: all of them, one with all their answers, and findings, rules and checks."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import groupby
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlencode
 
@@ -149,13 +150,12 @@ async def annotator_page(
     context = {
         "campaign": campaign,
         "annotator": line,
-        "judged_items": items,
+        "judged_items": [list(rows) for _, rows in groupby(items, lambda item: (item.seq, item.number))],
         "item_order": order,
         "item_page": Page[Any](item_page_number, ANNOTATOR_ROWS_PER_PAGE, item_total),
-        "is_ordered": campaign.criteria[0].design.value_kind != "classes",
         "comparisons": await comparisons.load_newest_comparison(connection, campaign),
         "is_recalculating": await annotators.are_decisions_missing_in_posteriors(connection, campaign.id),
-        "bins": campaign.design.classes,
+        "bins": campaign.criteria[0].design.classes,
         "actions": ACTIONS_BY_BLOCKED_STATE[line.barred],
         "answers": answers,
         "decisions": await annotator_answers.load_decisions_about_annotator(connection, campaign.id, line.name),
