@@ -273,6 +273,14 @@ sheet_option = click.option(
     type=click.Choice(["check", "system", "source", "reference"]),
     help="Column to keep without its special meaning: check, system, source or reference.",
 )
+@click.option(
+    "--system",
+    "systems",
+    metavar="COLUMN",
+    multiple=True,
+    help="Column with the outputs of one system, in a table with a column for each. Repeat the option. --id then names "
+    "the segments.",
+)
 @encoding_option
 @quotes_option
 @sheet_option
@@ -301,6 +309,7 @@ def import_item_file(
     """
     limits = read_settings()
     identifier, ignored = id_column_or_none(column_options.pop("identifier")), frozenset(column_options.pop("ignore"))
+    systems = tuple(column_options.pop("systems"))
     with file.open("rb") as opened, import_progress_bar_by_bytes(opened) as progress, ExitStack() as stack:
         zip_ = stack.enter_context(media.open("rb")) if media else None
         packed = MediaZip(zip_, limits.max_media_file_mb, limits.max_media_mb) if zip_ else None
@@ -310,7 +319,7 @@ def import_item_file(
                 slug=slug,
                 file=opened,
                 name=file.name,
-                mapping=ColumnMapping(identifier, ignored=ignored, **column_options),
+                mapping=ColumnMapping(identifier, ignored=ignored, systems=systems, **column_options),
                 read_options=ReadOptions(encoding, quotes, sheet, read_as),
                 replace=replace,
                 max_mb=limits.max_upload_mb,

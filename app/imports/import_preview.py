@@ -23,13 +23,13 @@ from app.imports.columns import (
     normalize_column_name_for_comparison,
     possible_meanings_of_item_columns,
     possible_meanings_of_output_columns,
-    table_with_standard_column_names,
 )
 from app.imports.id_lines import IdLines
 from app.imports.item_files import COMMON_ID_COLUMN_NAMES, read_item_table_of_any_length
 from app.imports.item_text import COMMON_SHOWN_COLUMN_NAMES, find_obvious_shown_column_or_none
 from app.imports.items import ImportedItem, ItemReader, no_items_error
 from app.imports.named_media import NamedMedia
+from app.imports.wide_table import possible_system_columns, segment_column_or_none_or_refuse, standard_table_of_upload
 from app.inference.online.law import Law
 from app.quality.check_expectations import CriterionDesigns
 from app.uploads import (
@@ -46,10 +46,11 @@ from app.uploads import (
 
 PREVIEW_ROWS = 5
 MAX_LINES_PER_PROBLEM = 10
-MIN_SYSTEM_COLUMNS = 3
+MIN_SYSTEM_COLUMNS = 3  # of a table that looks like one with a column for each system
+MIN_CANDIDATES = 2
 WIDE_TABLE_NOTE = (
-    "To compare systems, upload a row for each output, with the columns system, segment and output. This table is read "
-    "as items, one for each row."
+    "This table seems to have a column for each of several systems. To compare them, tick their columns under “These "
+    "columns are systems”. Otherwise each row is an item."
 )
 ROW_PROBLEM_BY_CODE = {
     "id_missing": "without an id",
@@ -98,6 +99,24 @@ class PreviewRow:
 
 
 @dataclass(frozen=True)
+class SystemChoice:
+    """Columns of which an uploader can say that each is a system.
+
+    Attributes:
+        columns: All columns of the file.
+        candidates: The columns that may be systems.
+        segment: The column that names the segments; None if they are numbered.
+        is_likely: Whether the table looks like one with a column for each system.
+
+    """
+
+    columns: tuple[str, ...]
+    candidates: tuple[str, ...]
+    segment: str | None
+    is_likely: bool
+
+
+@dataclass(frozen=True)
 class UploadPreview:
     """Preview of a file under one use of its columns.
 
@@ -107,6 +126,7 @@ class UploadPreview:
         segments: Number of its segments.
         files: Names of files that rows name.
         looks_like: Kind of media whose file names the texts seem to be, in a campaign of texts.
+        system_choice: Choice of the columns that are systems; None for a table with a row for each output.
 
     """
 
@@ -129,6 +149,7 @@ class UploadPreview:
     sheets: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     looks_like: str | None = None
+    system_choice: SystemChoice | None = None
 
 
 @dataclass(frozen=True)
@@ -140,6 +161,7 @@ class ChosenColumns:
     template: str | None = None
     priors: bool = False
     ignored: frozenset[str] = frozenset()
+    systems: tuple[str, ...] = ()
 
 
 def read_upload_preview_or_refuse(
@@ -164,11 +186,12 @@ def read_upload_preview_or_refuse(
         chosen_columns.template,
         priors=chosen_columns.priors,
         ignored=chosen_columns.ignored,
+        systems=chosen_columns.systems,
     )
     uploaded_table = read_item_table_of_any_length(
         file, name, max_mb=max_mb, mapping=requested_mapping, read_options=read_options
     )
-    upload = table_with_standard_column_names(uploaded_table, content, law, requested_mapping)
+    upload = standard_table_of_upload(uploaded_table, content, law, requested_mapping)
     first_records = list(islice(upload.rows, PREVIEW_ROWS))
     if not first_records:
         raise no_items_error()
@@ -188,17 +211,33 @@ def read_upload_preview_or_refuse(
             mapping,
             designs,
         )
+    wide_notes = () if upload_preview.is_outputs_table else notes_on_columns_of_systems(upload)
     return replace(
         upload_preview,
         line_count=upload.line_count,
-        notes=upload.notes
-        if upload_preview.is_outputs_table
-        else (*upload.notes, *notes_on_columns_of_systems(upload)),
+        notes=(*upload.notes, *wide_notes),
+        system_choice=system_choice_or_none(
+            uploaded_table, requested_mapping, upload_preview, is_likely=bool(wide_notes)
+        ),
         read_as=read_options,
         quotes=upload.quotes,
         sheet=upload.sheet,
         sheets=upload.sheets,
     )
+
+
+def system_choice_or_none(
+    file_table: UploadedTable, requested: ColumnMapping, upload_preview: UploadPreview, *, is_likely: bool
+) -> SystemChoice | None:
+    """Return the choice of systems; None for a table with a row for each output, or with too few columns."""
+    if upload_preview.is_outputs_table and not requested.systems:
+        return None
+    chosen = requested.identifier if requested.systems else ColumnMapping.identifier
+    segment = segment_column_or_none_or_refuse(file_table.columns, chosen)
+    candidates = possible_system_columns(file_table.columns, segment)
+    if len(candidates) < MIN_CANDIDATES:
+        return None
+    return SystemChoice(file_table.columns, candidates, segment, is_likely or bool(requested.systems))
 
 
 def notes_on_columns_of_systems(upload: UploadedTable) -> tuple[str, ...]:
@@ -280,14 +319,14 @@ def build_preview_of_outputs_table(
     return UploadPreview(
         format=upload.format,
         columns=upload.columns,
-        mapping=ColumnMapping(None),
+        mapping=ColumnMapping(None, systems=mapping.systems),
         row_count=row_count,
         first_rows=preview_rows,
         problems=list(problems.values()),
         is_outputs_table=True,
         systems=len(collected_outputs.number_by_system),
         segments=len(collected_outputs.segment_by_id),
-        meanings=tuple(possible_meanings_of_output_columns(upload.columns, mapping.ignored)),
+        meanings=tuple(possible_meanings_of_output_columns(upload.columns, mapping)),
         files=distinct_names_of_collected_media(collected_outputs.named_media),
     )
 

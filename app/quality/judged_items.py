@@ -51,7 +51,7 @@ LIST_OUTPUT_TEXTS = text("""
 
 
 class JudgedKey(NamedTuple):
-    """What was judged: an item, or the output of a system (an item) for a segment."""
+    """Number of an item, or of a system and of the segment whose output was judged."""
 
     item: int
     segment: int | None

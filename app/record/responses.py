@@ -38,10 +38,10 @@ def criterion_values_sql(criterion: str, responses: str = "responses") -> str:
     ELSE {values}[{criterion} * {count} + 1 : ({criterion} + 1) * {count}] END"""
 
 
-def values_by_criterion(row: Any, criterion: int) -> Sequence[float]:
+def values_by_criterion(row: Any, criterion: int) -> list[float]:
     """Return the values of a stored response by one criterion, as `criterion_values_sql` does."""
     count = len(row.items)
-    values: Sequence[float] = row.values
+    values: list[float] = row.values
     return values if len(values) == count else values[criterion * count : (criterion + 1) * count]
 
 

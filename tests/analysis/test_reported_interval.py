@@ -25,13 +25,12 @@ async def test_evenly_asked_items_have_the_interval_of_the_mean(engine):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"rule": "best"}, {"rule": "threshold"}, {"rule": "scores", "when_reached": "release"}]
+    "settings",
+    [{"rule": "best"}, {"rule": "threshold"}, {"rule": "scores", "goal": "intervals", "when_reached": "release"}],
 )
 async def test_items_asked_about_because_of_their_scores_have_the_shrunken_interval(engine, settings):
-    goal = {"goal": "intervals"} if "when_reached" in settings else {}
-    assert advice_for(await create_running_campaign(engine, **settings, **goal)).startswith(
-        "Report the interval of Shrunken mean:"
-    )
+    advice = advice_for(await create_running_campaign(engine, **settings))
+    assert advice.startswith("Report the interval of Shrunken mean:")
 
 
 async def test_systems_are_compared_by_their_table_and_their_level_has_the_interval_of_the_mean(engine):
@@ -60,8 +59,11 @@ async def test_other_designs_have_the_interval_of_a_method_that_reads_their_answ
 
 
 async def test_labels_have_no_scores_and_so_no_advice(engine):
-    settings = {"design": "categories", "design_settings": {"labels": ["a", "b"]}, "update_law": "dirichlet"}
-    assert advice_for(await create_running_campaign(engine, **settings)) == ""
+    labels = {"labels": ["a", "b"]}
+    campaign = await create_running_campaign(
+        engine, design="categories", design_settings=labels, update_law="dirichlet"
+    )
+    assert advice_for(campaign) == ""
 
 
 async def test_the_tables_of_scores_and_of_systems_say_which_interval_to_report(engine, researcher):
