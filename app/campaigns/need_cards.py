@@ -80,7 +80,7 @@ class NeedForm:
 
     @property
     def no_goal_note_or_empty(self) -> str:
-        """Return why the campaign has no goal without a deciding criterion, and what it does instead; empty if it has."""
+        """Return why the campaign has no goal without a deciding criterion, and what it does instead; else empty."""
         hint = hint_that_design_has_no_goal_or_empty(
             self.settings.design_with_settings, lacks_deciding_criterion=bool(self.settings.criteria)
         )
