@@ -1,7 +1,7 @@
 """`easel analyse`: scores by any method, two of them side by side, agreement, annotators, labels."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,14 @@ async def load_result_table_of_available_methods(
         Column("title", "What it is", "sentence"),
     )
     rows: list[tuple[Cell, ...]] = [
-        *(("--method", name, f"{method.title}. {method.assumes}") for name, method in available.scores.items()),
-        *(("--table", name, f"{table.title}. {table.explanation}") for name, table in available.tables.items()),
+        *(
+            ("--method", name_with_hyphens(name), f"{method.title}. {method.assumes}")
+            for name, method in available.scores.items()
+        ),
+        *(
+            ("--table", name_with_hyphens(name), f"{table.title}. {table.explanation}")
+            for name, table in available.tables.items()
+        ),
     ]
     return ResultTable(columns, rows)
 
@@ -286,8 +292,29 @@ async def iterate_texts_async(texts: Iterator[str]) -> AsyncIterator[str]:
         yield piece
 
 
+def name_with_hyphens(name: str) -> str:
+    """Return the name of a method or table as the command shows it."""
+    return name.replace("_", "-")
+
+
+class RegisteredName(click.Choice[str]):
+    """A name of a registry, written with hyphens or underscores; shown with hyphens."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.name_by_shown = {name_with_hyphens(name): name for name in names}
+        super().__init__([*self.name_by_shown])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the registered name."""
+        return self.name_by_shown[super().convert(name_with_hyphens(value), param, ctx)]
+
+
 METHOD_HELP = "Score the items by this method. Repeat the option for several methods."
 AGAINST_HELP = "Compare the scores of one --method with this method."
+TABLE_HELP = (
+    "Table to print. Scores and intervals of `systems` come from differences within tasks, so they differ from those "
+    "of --method mean."
+)
 BASELINE_HELP = (
     f"For --table {next(name for name, table in TABLE_METHODS.items() if 'baseline' in table.options)}: the system to "
     "compare the others with. Default: the system judged most often."
@@ -301,9 +328,9 @@ EXPLAIN_HELP = "With the format `table`: also explain what each figure can and c
 
 @click.command()
 @click.argument("slug")
-@click.option("--method", "names", type=click.Choice([*SCORE_METHODS]), multiple=True, help=METHOD_HELP)
-@click.option("--against", type=click.Choice([*SCORE_METHODS]), help=AGAINST_HELP)
-@click.option("--table", type=click.Choice([*TABLE_METHODS]), help="Table to print.")
+@click.option("--method", "names", type=RegisteredName(SCORE_METHODS), multiple=True, help=METHOD_HELP)
+@click.option("--against", type=RegisteredName(SCORE_METHODS), help=AGAINST_HELP)
+@click.option("--table", type=RegisteredName(TABLE_METHODS), help=TABLE_HELP)
 @classes_option
 @click.option("--baseline", help=BASELINE_HELP)
 @criterion_option
