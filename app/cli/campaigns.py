@@ -23,6 +23,7 @@ from app.annotation.platforms.registry import (
 from app.background.progress_stream import ReportRowCount
 from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, settings_edits, summaries
 from app.campaigns.launch import load_launch_notes
+from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
 from app.campaigns.totals import sentences_on_totals
@@ -170,9 +171,15 @@ def write_campaign_file(slug: str, output: Path | None, *, with_items: bool) -> 
 
 @campaign.command("copy")
 @click.argument("slug")
-def copy_campaign_and_print_slug(slug: str) -> None:
-    """Create a draft with the settings and items of a campaign, and print its slug."""
-    click.echo(run_in_transaction(partial(lifecycle.create_copy_of_campaign, slug=slug, now=current_utc_time())).slug)
+@click.option("--name", default="", help="Name of the copy. Default: the name of the campaign, with “(copy)”.")
+@click.option("--without-items", is_flag=True, help="Copy only the settings.")
+def copy_campaign_and_print_slug(slug: str, *, name: str, without_items: bool) -> None:
+    """Create a draft with the settings and items of a campaign, and print its slug. Members and read-only links are not
+    copied.
+    """
+    chosen = lifecycle.CampaignCopy(name=name[:MAX_CAMPAIGN_NAME_CHARACTERS], items=not without_items)
+    copy = partial(lifecycle.create_copy_of_campaign, slug=slug, now=current_utc_time(), chosen=chosen)
+    click.echo(run_in_transaction(copy).slug)
 
 
 @campaign.command("edit")

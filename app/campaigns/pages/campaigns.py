@@ -39,6 +39,7 @@ from app.campaigns.pay import HourlyPay
 from app.campaigns.person_pay import settings_with_tasks_per_person
 from app.campaigns.recordings_check import load_recording_notes
 from app.campaigns.rule_fitting import store_check_remedy_and_return_notice
+from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.campaigns.setup_rail import build_setup_rail
 from app.campaigns.totals import CampaignTotals, MissedItems
@@ -133,7 +134,7 @@ def is_loopback_url(url: str) -> bool:
 
 @router.get(CAMPAIGN_PATH + "/{action}/confirm")
 async def show_action_confirmation_page(
-    request: Request, connection: Transaction, slug: str, action: str
+    request: Request, connection: Transaction, access: CurrentAccess, slug: str, action: str
 ) -> HTMLResponse:
     """Ask before an action that cannot be undone."""
     if action not in ("launch", "finish", "delete", "revert", "copy"):
@@ -151,7 +152,11 @@ async def show_action_confirmation_page(
         return render_confirmation_page(request, campaign, action)
     consent_context = await load_consent_context(connection, campaign, request.app.state.settings.retention_days)
     if action == "copy":
-        return render_confirmation_page(request, campaign, action, consent_context)
+        facts = consent_context | {
+            "copy_name": await lifecycle.find_free_copy_name(connection, campaign.name, access),
+            "max_name_length": MAX_CAMPAIGN_NAME_CHARACTERS,
+        }
+        return render_confirmation_page(request, campaign, action, facts)
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     priors = await load_sentence_on_own_priors_or_none(connection, campaign.id)
     recordings = await load_recording_notes(connection, campaign)
@@ -261,10 +266,15 @@ async def submit_writing_of_consent(request: Request, connection: Transaction, s
 
 
 @router.post(CAMPAIGN_PATH + "/copy")
-async def submit_campaign_copy(connection: Transaction, access: CurrentAccess, slug: str, now: Now) -> Response:
-    """Create a copy of the campaign as a draft."""
-    copied_campaign = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access)
-    return redirect_to(campaign_page_url(copied_campaign.slug, "/settings/question", notice="copied"))
+async def submit_campaign_copy(
+    values: FormFields, connection: Transaction, access: CurrentAccess, slug: str, now: Now
+) -> Response:
+    """Create a copy of the campaign as a draft. A form without the field `content` copies the items."""
+    name = values.get("name", "")[:MAX_CAMPAIGN_NAME_CHARACTERS]
+    chosen = lifecycle.CampaignCopy(name=name, items=values.get("content") != "settings")
+    copied_campaign = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access, chosen=chosen)
+    notice = "copied" if chosen.items else "copied-settings"
+    return redirect_to(campaign_page_url(copied_campaign.slug, "/settings/question", notice=notice))
 
 
 @router.post(CAMPAIGN_PATH + "/delete")
