@@ -37,6 +37,7 @@ from app.quality.peer_agreement import has_few_answers
 from app.quality.rule_reach import load_notice_on_too_few_annotators_or_empty, load_reach_summary
 from app.quality.rule_sentences import parts_of_rule_sentence
 from app.quality.settings import RULE_ACTIONS, active_rule_choices_by_name, parse_all_rule_choices_by_name
+from app.quality.value_histograms import histogram_bin_count_or_zero
 from app.quality.work_time import (
     MIN_OWN_TIMES,
     MIN_SECONDS_PER_ITEM,
@@ -102,6 +103,7 @@ async def annotators_page(
         ),
         "comparisons": comparison,
         "has_reliability": comparison.is_any_reliability_known,
+        "has_histograms": histogram_bin_count_or_zero(campaign.criteria[0].design) > 0,
         "is_recalculating": await annotators.are_decisions_missing_in_posteriors(connection, campaign.id),
         "bins": campaign.design.classes,
         "sort": sort,

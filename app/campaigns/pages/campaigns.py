@@ -46,6 +46,8 @@ from app.campaigns.totals import CampaignTotals, MissedItems
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
+from app.payments.connections import load_account_or_none
+from app.payments.money import money_text
 from app.quality.caught_guessers import load_guess_chance_by_kind
 from app.quality.check_remedies import unfit_check_rules
 from app.quality.rule_reach import load_reach_summary
@@ -170,11 +172,18 @@ async def show_action_confirmation_page(
             await load_guess_chance_by_kind(connection, campaign),
         ),
         "priors": priors,
+        "budget": await load_budget_text_or_empty(connection, campaign),
         "recording_notes": recordings,
         "block_note": await load_short_block_note_or_empty(connection, campaign, with_refusals=True),
         "form_note": note_on_form_origins_of_campaign_or_empty(campaign),
     } | consent_context
     return render_confirmation_page(request, campaign, action, notes)
+
+
+async def load_budget_text_or_empty(connection: Transaction, campaign: CampaignOnPage) -> str:
+    """Return the budget for payments, such as `£4.25`; empty if none is set."""
+    account = await load_account_or_none(connection, campaign.id)
+    return money_text(account.budget, campaign.currency) if account else ""
 
 
 def render_confirmation_page(
