@@ -231,7 +231,7 @@ async def submit_items_import(
             nonblank_form_text_or_none(form_data, "shown"),
             nonblank_form_text_or_none(form_data, "template"),
         )
-        systems = system_columns_of_form(form_data)
+        systems, meanings = system_columns_of_form(form_data), parse_prior_use_with_declined_meanings(form_data)
         identifier = id_column_or_none(nonblank_form_text_or_none(form_data, identifier_field_name(systems)) or "id")
         async with slot, database.begin() as connection:
             if show_as := parse_chosen_media_kind_or_none(form_data):
@@ -243,13 +243,7 @@ async def submit_items_import(
                 slug,
                 file.file,
                 file.filename or "",
-                mapping=ColumnMapping(
-                    identifier,
-                    shown,
-                    template,
-                    *parse_prior_use_with_declined_meanings(form_data),
-                    systems=systems,
-                ),
+                mapping=ColumnMapping(identifier, shown, template, *meanings, systems=systems),
                 read_options=read_options_of_form(form_data),
                 replace="replace" in form_data,
                 max_mb=settings.max_upload_mb,
