@@ -52,6 +52,7 @@ from app.background.metrics import SAVE_PAUSE_SECONDS, make_metrics_saver
 from app.campaigns.api import campaigns as campaigns_api
 from app.campaigns.pages import approvals as approval_pages
 from app.campaigns.pages import campaigns, preview, quality_rules, setup, visit_preview
+from app.campaigns.proposed_budget import proposed_budget_text_or_empty
 from app.campaigns.setup_rail import numbered_steps_of_draft
 from app.dashboard import conditions_api
 from app.dashboard import pages as dashboard
@@ -368,6 +369,7 @@ def create_app(settings: Settings | None = None, *, draw_seed: int = 0) -> FastA
     # Globals: pages of rooms that may not import `campaigns` show a draft's checklist, and annotators' pages the pay.
     templating.english_environment.globals["draft_steps"] = numbered_steps_of_draft
     templating.english_environment.globals["work_of_one_person"] = work_of_one_person
+    templating.english_environment.globals["proposed_budget"] = proposed_budget_text_or_empty
     app.mount("/static", StaticFiles(directory=templating.STATIC_FOLDER), name="static")
     for router in ROUTERS:
         app.include_router(router)

@@ -17,6 +17,9 @@ from typing import Any
 
 import httpx
 
+HOW_TO_ALLOW_INSIDE = (
+    "For a receiver in its own network, the person who runs this server can set EASEL_WEBHOOKS_INSIDE=1."
+)
 WEBHOOK_TIMEOUT_SECONDS = 10.0  # for the whole exchange
 TIMESTAMP_HEADER, SIGNATURE_HEADER = "Easel-Timestamp", "Easel-Signature"
 # The part of IPv6 that is assigned for the internet (RFC 4291), and the blocks within it that lead elsewhere: protocols
@@ -109,14 +112,15 @@ async def resolve_webhook_address_or_refuse(url: httpx.URL, *, allow_private: bo
 
     """
     if url.scheme != "https" and not allow_private:
-        raise DeliveryFailed("Easel sends messages only over TLS. Use an https:// address.")
+        raise DeliveryFailed(f"Easel sends messages only over TLS. Use an https:// address. {HOW_TO_ALLOW_INSIDE}")
     # `url.host` is decoded. Python would encode it by an older rule, so that straße.de became the name strasse.de.
     name = url.raw_host.decode("ascii")
     found = await asyncio.get_running_loop().getaddrinfo(name, url.port, type=socket.SOCK_STREAM)
     addresses = [str(place[0]) for *_, place in found]
     if not allow_private and not all(map(is_public_address, addresses)):
         raise DeliveryFailed(
-            "The address points to this machine or a private network. This server does not send there."
+            "The address points to this machine or a private network. This server does not send there. "
+            f"{HOW_TO_ALLOW_INSIDE}"
         )
     return addresses[0]
 

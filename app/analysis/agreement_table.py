@@ -230,7 +230,9 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
     rows = [agreement_measure_row(measure, result, shared) for measure, result in zip(measures, results, strict=True)]
     by_name = {measure.name: result for measure, result in zip(measures, results, strict=True)}
     alpha = next(by_name[name] for name in ALPHA_MEASURE_NAMES if name in by_name)
-    verdict = describe_agreement(alpha, by_name.get("split_half_stepped_up"))
+    verdict = describe_agreement(
+        alpha, by_name.get("split_half_stepped_up"), judged="outputs" if answers.items_are_systems else "items"
+    )
     # Notes on labels come first, as when answers were always scores.
     notes = [
         note

@@ -11,7 +11,9 @@ NEARLY_SAME_RANKING, SIMILAR_RANKING = 0.9, 0.7
 FIRM_ALPHA, TENTATIVE_ALPHA = 0.8, 0.667  # Krippendorff, "Content Analysis", 2nd ed. 2004, chapter 11
 
 
-def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | Inestimable | None) -> str:
+def describe_agreement(
+    alpha: Agreement | Inestimable, split_half: Agreement | Inestimable | None, *, judged: str = "items"
+) -> str:
     """Return sentences on Krippendorff's alpha and on the split-half correlation, as one text.
 
     How much agreement is enough depends on what the scores are for; the sentence names Krippendorff's convention.
@@ -24,7 +26,7 @@ def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | I
     if not isinstance(split_half, Agreement):
         return f"{beginning}, where 0 is chance and 1 is complete agreement. {sentence_on_convention(alpha)}"
     correlation = format_agreement(split_half)
-    similarity = describe_repeated_ranking(split_half.value)
+    similarity = describe_repeated_ranking(split_half.value, judged)
     ranking = f"{similarity}: a ranking from as many new judgments would correlate {correlation} with this one."
     return f"{beginning}. {sentence_on_convention(alpha)} {ranking}"
 
@@ -46,13 +48,13 @@ def sentence_on_convention(alpha: Agreement) -> str:
     )
 
 
-def describe_repeated_ranking(correlation: float) -> str:
-    """Return how similar a ranking from new judgments would be, as the beginning of a sentence."""
+def describe_repeated_ranking(correlation: float, judged: str = "items") -> str:
+    """Return how similar a ranking of items or outputs from new judgments would be, as the beginning of a sentence."""
     if correlation >= NEARLY_SAME_RANKING:
-        return "The order of the items would come out nearly the same again"
+        return f"The order of the {judged} would come out nearly the same again"
     if correlation >= SIMILAR_RANKING:
-        return "The order of the items would come out similar again"
-    return "The order of the items would come out differently again"
+        return f"The order of the {judged} would come out similar again"
+    return f"The order of the {judged} would come out differently again"
 
 
 def describe_alpha_against_chance(alpha: Agreement) -> str:

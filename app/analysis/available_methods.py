@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.answer_kinds import notes_on_reading_as_kind, refuse_unreadable_answers
+from app.analysis.item_noun import notes_with_noun
 from app.analysis.load_answers import has_item_with_all_columns
 from app.analysis.method_types import MethodExport, OptionName, ScoreMethod, TableMethod, TableSection
 from app.analysis.methods import (
@@ -142,7 +143,8 @@ def fit_scores_with_reading_notes(method: ScoreMethod, answers: Answers) -> Scor
     """
     refuse_unreadable_answers(method.title, [method.reads], answers)
     scores = method.fit(answers)
-    return replace(scores, notes=(*notes_on_reading_as_kind(answers, method.reads), *scores.notes))
+    notes = (*notes_on_reading_as_kind(answers, method.reads), *scores.notes)
+    return replace(scores, notes=notes_with_noun(notes, answers))
 
 
 def fit_table_or_refuse(method: TableMethod, answers: Answers, options: Options) -> ResultTable:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.analysis.answer_kinds import can_read_answers_as
+from app.analysis.item_noun import noun_of_answers
 from app.analysis.method_types import ScoreMethod
 from app.analysis.result_types import Answers, Mask, ResultTable, Scores
 from app.analysis.scores import MEAN_METHOD
@@ -61,7 +62,9 @@ def finding_about_scores(method: ScoreMethod, scores: Scores, answers: Answers) 
     values = scores.values
     scored = np.flatnonzero(np.isfinite(values))
     decimals = decimals_for_values(values[scored])
-    sentences = [f"{len(scored):,} of {pluralize(answers.n_items, 'item')} have a score by {method.title}."]
+    sentences = [
+        f"{len(scored):,} of {pluralize(answers.n_items, noun_of_answers(answers))} have a score by {method.title}."
+    ]
     if scores.low is not None and scores.high is not None:
         half_widths = ((scores.high - scores.low) / 2.0)[scored]
         half_widths = half_widths[np.isfinite(half_widths)]
@@ -85,7 +88,7 @@ def text_on_items_with_score(answers: Answers, scores: Scores, scored: Integers,
         int(item) for item, text in zip(scored, shown, strict=True) if text == format_with_places(score, decimals)
     ]
     if len(sharing) > 1:
-        return f"{format_with_places(score, decimals)}, which {pluralize(len(sharing), 'item')} share"
+        return f"{format_with_places(score, decimals)}, which {pluralize(len(sharing), noun_of_answers(answers))} share"
     item = sharing[0]
     return f"that of {quote_shortened_item_text(answers, item)} ({format_score_with_interval(scores, item, decimals)})"
 
@@ -120,15 +123,16 @@ def finding_about_disputed_items_or_none(answers: Answers) -> Finding | None:
     disputed = often_judged[spreads[often_judged] > DISPUTED_SPREAD_RATIO * typical]
     if typical <= 0.0 or not len(disputed):
         return None
+    noun = noun_of_answers(answers)
     worst = disputed[np.argsort(-spreads[disputed], kind="stable")][:MAX_NAMED].tolist()
     named = "; ".join(
         f"{quote_shortened_item_text(answers, item)} ({lowest_and_highest_score_text(answers, item)})" for item in worst
     )
     sentence = (
-        f"Scores of the same item usually differ by {format_with_places(typical, 0)} points (standard deviation). They "
-        f"differ far more on {pluralize(len(disputed), 'item')}: {named}."
+        f"Scores of the same {noun} usually differ by {format_with_places(typical, 0)} points (standard deviation). "
+        f"They differ far more on {pluralize(len(disputed), noun)}: {named}."
     )
-    return Finding("disputed_items", "Disputed items", sentence, "scores")
+    return Finding("disputed_items", f"Disputed {noun}s", sentence, "scores")
 
 
 def lowest_and_highest_score_text(answers: Answers, item: int) -> str:
@@ -278,7 +282,9 @@ def finding_about_systems_or_none(table: ResultTable) -> Finding | None:
     return Finding("systems", "Systems", beginning + table.verdict, "systems")
 
 
-def finding_about_effect_of_method_or_none(names: tuple[str, str], scores: tuple[Scores, Scores]) -> Finding | None:
+def finding_about_effect_of_method_or_none(
+    names: tuple[str, str], scores: tuple[Scores, Scores], noun: str = "item"
+) -> Finding | None:
     """Return the finding that says whether the order of the items depends on the method, or None."""
     one, other = (method_scores.values for method_scores in scores)
     both = np.isfinite(one) & np.isfinite(other)
@@ -286,7 +292,7 @@ def finding_about_effect_of_method_or_none(names: tuple[str, str], scores: tuple
         return None
     correlation = spearman(one[both], other[both])
     sentence = (
-        f"The orders of the items by {names[0]} and by {names[1]} correlate {format_with_places(correlation, 2)} "
+        f"The orders of the {noun}s by {names[0]} and by {names[1]} correlate {format_with_places(correlation, 2)} "
         f"(Spearman): {consequence_of_method_choice(correlation)}."
     )
     return Finding("methods", "Methods", sentence, "scores")

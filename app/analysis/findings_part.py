@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.analysis import findings
 from app.analysis.findings import Finding
 from app.analysis.fit_cache import FitCache
+from app.analysis.item_noun import noun_of_answers
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.result_types import Answers, Options, ResultTable
 from app.analysis.score_page_part import MEAN_METHOD_NAME, names_of_two_methods_to_show_or_refuse
@@ -113,5 +114,5 @@ async def load_score_findings(
         None if scores is None else findings.finding_about_scores(SCORE_METHODS[described], scores, answers),
         None
         if one is None or other is None or one is other
-        else findings.finding_about_effect_of_method_or_none(titles, (one, other)),
+        else findings.finding_about_effect_of_method_or_none(titles, (one, other), noun_of_answers(answers)),
     ]

@@ -16,6 +16,7 @@ from app.analysis.chart_axes import (
     percents_of_interval_ends_or_none,
 )
 from app.analysis.fit_cache import FitCache, registered_method_or_refuse
+from app.analysis.item_noun import noun_of_answers, text_with_noun
 from app.analysis.method_types import ScoreMethod
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.result_types import Answers, Column, Comparison, Scores, natural_sort_key
@@ -70,7 +71,10 @@ def names_of_two_methods_to_show_or_refuse(
 
 @dataclass(frozen=True)
 class MethodSide:
-    """One of the two methods. `scores` is None if there are none, and `refusal` says why; rank 1 is the highest."""
+    """One of the two methods. `scores` is None if there are none, and `refusal` says why; rank 1 is the highest.
+
+    `assumes` is what the method takes for granted, in the words for these answers.
+    """
 
     name: str
     method: ScoreMethod
@@ -79,6 +83,7 @@ class MethodSide:
     axis: Axis
     decimals: int
     ranks: DrawnArray
+    assumes: str
 
 
 @dataclass(frozen=True)
@@ -173,6 +178,7 @@ def build_scores_part(
                 decimals_for_values(largest_magnitude_or_empty_list(mine.values)),
             ),
             descending_ranks(mine.values),
+            text_with_noun(SCORE_METHODS[name].assumes, answers),
         )
         for name, mine, refusal, axis in zip(
             names, scores, refusals, score_axis_of_each_method(names, scores), strict=True
@@ -204,7 +210,7 @@ def largest_magnitude_or_empty_list(values: DrawnArray) -> list[float]:
 def describe_judgment_counts(answers: Answers) -> str:
     counts = (len(answers.item), "judgment"), (answers.n_hits, "task"), (answers.n_annotators, "annotator")
     judgments, hits, annotators = (pluralize(*count) for count in counts)
-    seen, items = int(answers.has_judgments.sum()), pluralize(answers.n_items, "item")
+    seen, items = int(answers.has_judgments.sum()), pluralize(answers.n_items, noun_of_answers(answers))
     return f"From {judgments} in {hits} by {annotators}; {seen:,} of {items} judged."
 
 
@@ -243,7 +249,8 @@ def build_scatter_of_two_methods(answers: Answers, first_method: MethodSide, sec
             for i in scored_items.tolist()
         ]
         return scatter_with_sentence_on_dots_and_lines(
-            Scatter(title, first_method.axis, second_method.axis, dots, has_diagonal=level)
+            Scatter(title, first_method.axis, second_method.axis, dots, has_diagonal=level),
+            "a system" if answers.items_are_systems else "an item",
         )
     square_counts = squares_shaded_by_dot_count(
         first_method.axis,
@@ -251,17 +258,18 @@ def build_scatter_of_two_methods(answers: Answers, first_method: MethodSide, sec
         first_method.scores.values[scored_items],
         second_method.scores.values[scored_items],
     )
-    readout = f"{pluralize(len(scored_items), 'item')}. Darker squares contain more items."
+    noun = noun_of_answers(answers)
+    readout = f"{pluralize(len(scored_items), noun)}. Darker squares contain more {noun}s."
     return Scatter(
         title, first_method.axis, second_method.axis, squares=square_counts, has_diagonal=level, readout=readout
     )
 
 
-def scatter_with_sentence_on_dots_and_lines(picture: Scatter) -> Scatter:
-    """Add a sentence on what dots and lines are."""
+def scatter_with_sentence_on_dots_and_lines(picture: Scatter, noun_phrase: str) -> Scatter:
+    """Add a sentence on what dots and lines are; a dot is a `noun_phrase`, such as `an item`."""
     lines = "; thin lines are 95 % intervals, some beyond the frame" * picture.has_intervals
     level = "; on the dotted line both scores are the same" * picture.has_diagonal
-    return replace(picture, readout=f"Each dot is an item{lines}{level}.")
+    return replace(picture, readout=f"Each dot is {noun_phrase}{lines}{level}.")
 
 
 def item_score_dot(

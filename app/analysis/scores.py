@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from app.analysis.answer_kinds import can_read_answers_as, has_class_labels
+from app.analysis.item_noun import notes_with_noun, text_with_noun
 from app.analysis.method_types import ScoreMethod
 from app.analysis.result_types import Answers, Comparison, Figure, Mask, Scores, cell_or_none_if_not_finite
 from app.designs.scale import MAX_POINTS, shares_to_points
@@ -162,8 +163,8 @@ MAX_HITS_TO_REPLAY = 10_000  # a law that learns of annotators takes about a mil
 
 INTERVAL_OF_ASKING_NOTE = Note(
     "interval_of_asking",
-    "The interval reflects the number of judgments, not how much people agree, so it is usually wider than that of the "
-    "mean.",
+    "The interval reflects the number of judgments, not how much people agree. If each annotator judges an item once, "
+    "it is usually wider than that of the mean.",
 )
 
 
@@ -316,13 +317,13 @@ def compare_scores_by_correlation(answers: Answers, scores: Scores, other_scores
             scores.values, other_scores.values, draws=choose_bootstrap_draw_count(200 * n), rng=answers.seeded_rng()
         )
     except Inestimable as reason:
-        return Comparison(scores, other_scores, n, (), (), str(reason))
+        return Comparison(scores, other_scores, n, (), (), text_with_noun(str(reason), answers))
     figures = tuple(
         Figure(name, title, *(finite_or_none(value) for value in (figure.value, figure.low, figure.high)))
         for name, title in CORRELATION_TITLES.items()
         for figure in (getattr(coefficients, name),)
     )
-    return Comparison(scores, other_scores, n, figures, coefficients.notes)
+    return Comparison(scores, other_scores, n, figures, notes_with_noun(coefficients.notes, answers))
 
 
 def finite_or_none(value: float) -> float | None:

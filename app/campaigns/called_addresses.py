@@ -25,7 +25,8 @@ def refuse_called_addresses_without_tls(
         is_without_tls = isinstance(address, str) and address.startswith(ADDRESS_SCHEME_WITHOUT_TLS)
         if is_new and is_without_tls and not settings_in_use().webhooks_inside:
             raise Invalid(
-                "Easel calls addresses only over TLS: begin it with https://. Nothing was changed.",
+                "Easel calls addresses only over TLS: begin it with https://. For an address in its own network, the "
+                "person who runs this server can set EASEL_WEBHOOKS_INSIDE=1. Nothing was changed.",
                 code="address_without_tls",
                 setting=setting,
             )

@@ -67,6 +67,11 @@ class ItemsOfFile(BaseModel):
     ignore: list[Literal["check", "system", "source", "reference"]] = Field(
         default=[], description="Columns to keep without their special meaning."
     )
+    systems: list[RequiredLine] = Field(
+        default=[],
+        description="Columns with the outputs of one system each, for a table with a column for each system; `id` then "
+        "names the segments.",
+    )
     known_answers: KnownAnswersChoice | None = Field(
         default=None, description="Use items as gold items by the known answers in a column of their table."
     )

@@ -331,10 +331,9 @@ def iterate_criterion_fields(
     name_prefix: str, properties: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]
 ) -> Iterator[FormField]:
     for name in CRITERION_SETTINGS:
-        yield replace(
-            build_form_field(name_prefix + name, properties[name], values, errors),
-            designs=space_separated_designs_reading_setting(name),
-        )
+        field = build_form_field(name_prefix + name, properties[name], values, errors)
+        kind = form_field_kind(name, schema_of_setting_value(properties[name]))  # by its name without the prefix
+        yield replace(field, kind=kind, designs=space_separated_designs_reading_setting(name))
     for design_field in build_design_fields({}, {}):
         name = name_prefix + design_field.name
         criterion_field = replace(design_field, name=name, value=values.get(name, ""), error=errors.get(name))

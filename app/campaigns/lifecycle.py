@@ -4,8 +4,9 @@ import re
 import secrets
 import unicodedata
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, Field, StringConstraints
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -138,11 +139,26 @@ async def create_draft_campaign_or_refuse(
     return campaign
 
 
+class CampaignCopy(BaseModel):
+    """How a copy differs from its campaign."""
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_CAMPAIGN_NAME_CHARACTERS)] = Field(
+        default="", description="Name of the copy. Empty: the name of the campaign, with “(copy)”."
+    )
+    items: bool = Field(default=True, description="Whether the items and their files are copied.")
+
+
 async def create_copy_of_campaign(
-    connection: AsyncConnection, slug: str, *, now: datetime, is_rehearsal: bool = False, access: Access | None = None
+    connection: AsyncConnection,
+    slug: str,
+    *,
+    now: datetime,
+    is_rehearsal: bool = False,
+    access: Access | None = None,
+    chosen: CampaignCopy = CampaignCopy(),
 ) -> Campaign:
-    """Create a draft with the settings, items and files of a campaign and none of its answers, perhaps as its
-    rehearsal.
+    """Create a draft with the settings of a campaign, and its items and files unless `chosen` declines them, and none
+    of its answers, perhaps as its rehearsal.
 
     The name must not reveal campaigns that the user cannot see.
 
@@ -155,11 +171,13 @@ async def create_copy_of_campaign(
     await lock_campaign_creation(connection)
     name = shortened_name_with_suffix(settings.name, f" ({REHEARSAL_SUFFIX})")
     if not is_rehearsal:
-        name = await find_free_copy_name(connection, settings.name, access)
+        name = chosen.name or await find_free_copy_name(connection, settings.name, access)
     changes = {"name": name, "prior": None if settings.prior == default_prior else settings.prior}
     copied_campaign = await create_draft_campaign_or_refuse(
         connection, settings.model_copy(update=changes), now=now, original=campaign, is_rehearsal=is_rehearsal
     )
+    if not chosen.items:
+        return copied_campaign
     for statement in (*COPY_CAMPAIGN_CONTENT, COPY_HAS_CHECKS):
         await connection.execute(statement, {"copy": copied_campaign.id, "campaign": campaign.id})
     await store_count_of_segments(connection, copied_campaign.id, campaign.segment_count)

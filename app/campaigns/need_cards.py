@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from app.campaigns.form import FormField, build_form_field, json_schema_of_settings
-from app.campaigns.form_sections import NEED_FIELD
+from app.campaigns.form_sections import ASKED_BY_SETTING, NEED_FIELD
 from app.campaigns.form_values import format_setting_value
 from app.campaigns.needs import (
     CUSTOM_NEED,
@@ -16,7 +16,7 @@ from app.campaigns.needs import (
     need_field_name,
 )
 from app.campaigns.settings import CampaignSettings
-from app.goals.settings import GOAL_TITLES, NO_GOAL, do_all_criteria_decide, hint_that_design_has_no_goal_or_empty
+from app.goals.settings import GOAL_TITLES, NO_GOAL, hint_that_design_has_no_goal_or_empty
 
 GOAL_SETTING = "goal"
 COLLECTS_ALL_NOTE = "It collects all judgments wanted."
@@ -40,6 +40,8 @@ class NeedCard:
         reason_need_is_impossible_or_empty: Why it cannot be chosen; empty if it can.
         note: What to know about it in this campaign.
         folded_fields: Fields that most researchers leave as they are.
+        needs_deciding_criterion: Whether its goal needs a deciding criterion. The page shows `note` or the fields of
+            the goal, by whether the same form chooses one.
 
     """
 
@@ -51,6 +53,11 @@ class NeedCard:
     folded_fields: Sequence[FormField] = ()
     reason_need_is_impossible_or_empty: str = ""
     note: str = ""
+    needs_deciding_criterion: bool = False
+
+    def is_about_goal(self, field: FormField) -> bool:
+        """Return whether a field says when the goal is reached."""
+        return field.name.rpartition(".")[2].startswith(GOAL_SETTING)
 
     @property
     def has_open_fold(self) -> bool:
@@ -73,19 +80,25 @@ class NeedForm:
 
     @property
     def no_goal_note_or_empty(self) -> str:
-        """Return why the campaign cannot have a goal, and what it does instead; empty if it can have one."""
-        lacks_one = do_all_criteria_decide(self.settings.criteria, self.settings.asked_by)
+        """Return why the campaign has no goal without a deciding criterion, and what it does instead; else empty."""
         hint = hint_that_design_has_no_goal_or_empty(
-            self.settings.design_with_settings, lacks_deciding_criterion=lacks_one
+            self.settings.design_with_settings, lacks_deciding_criterion=bool(self.settings.criteria)
         )
         return hint and f"{hint} {COLLECTS_ALL_NOTE}"
+
+    @property
+    def settings_with_deciding_criterion(self) -> CampaignSettings:
+        """Return the settings as if a deciding criterion were chosen, where the campaign has criteria."""
+        if not self.settings.criteria:
+            return self.settings
+        return self.settings.model_copy(update={ASKED_BY_SETTING: self.settings.criteria[0]["name"]})
 
     def build_cards(self) -> list[NeedCard]:
         """Return all cards. The last one covers every other combination of goal and rule."""
         return [*map(self.build_card, NEEDS), self.need_card_of_other_combinations()]
 
     def build_card(self, need: Need) -> NeedCard:
-        goals = need.possible_goals(self.settings)
+        goals = need.possible_goals(self.settings_with_deciding_criterion)
         has_no_goal = goals == (NO_GOAL,)
         numbers = [name for name in need.numbers if not (has_no_goal and name.startswith(GOAL_SETTING))]
         fields = self.build_need_setting_fields(need.name, numbers)
@@ -104,7 +117,8 @@ class NeedForm:
                 if is_chosen
                 else need.reason_need_is_impossible_or_empty(self.settings, has_plain_items=self.has_plain_items)
             ),
-            note=self.no_goal_note_or_empty if has_no_goal and NO_GOAL not in need.goals else "",
+            note=self.no_goal_note_or_empty if NO_GOAL not in need.goals else "",
+            needs_deciding_criterion=bool(self.settings.criteria) and not has_no_goal,
             fields=[] if is_folded else fields,
             folded_fields=fields if is_folded else [],
         )
@@ -116,6 +130,7 @@ class NeedForm:
             summary=CUSTOM_NEED_TEXT.summary,
             is_chosen=self.chosen_need_name == CUSTOM_NEED,
             fields=self.build_need_setting_fields(CUSTOM_NEED, CUSTOM_NUMBERS),
+            needs_deciding_criterion=bool(self.settings.criteria),
         )
 
     def build_need_setting_fields(self, need_name: str, setting_names: Sequence[str]) -> list[FormField]:

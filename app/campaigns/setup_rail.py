@@ -15,6 +15,7 @@ from app.record.campaign import CampaignOnPage, CountedCampaign
 
 FIRST_STEP: StepName = "question"
 QUALITY_STEP: StepName = "quality"
+RULE_WARNING = "saved, but a rule can flag no one"
 OUTSIDE_ORDER: tuple[StepName, ...] = ("advanced",)
 
 
@@ -24,6 +25,7 @@ class RailStep:
 
     Attributes:
         url: Empty while the campaign does not exist.
+        warning: Why a saved step is not done; empty if it is, or was not saved.
 
     """
 
@@ -32,6 +34,7 @@ class RailStep:
     number: int | None
     is_done: bool
     url: str
+    warning: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ def rail_steps(campaign: CountedCampaign | None) -> list[RailStep]:
             None if step in OUTSIDE_ORDER else number,
             campaign is not None and is_setup_step_done(campaign, step),
             step_url(campaign.slug, step) if campaign else "",
+            saved_step_warning_or_empty(campaign, step) if campaign else "",
         )
         for number, step in enumerate(STEPS_IN_ORDER, start=1)
         if step != "review" or campaign is None or campaign.status == "draft"
@@ -100,6 +104,12 @@ def is_setup_step_done(campaign: CountedCampaign, step: StepName) -> bool:
     if mark_of_step_changed_elsewhere(step) in campaign.step_versions:
         return False
     return step == FIRST_STEP or step in campaign.step_versions or has_step_non_default_settings(campaign, step)
+
+
+def saved_step_warning_or_empty(campaign: CountedCampaign, step: StepName) -> str:
+    """Return why a step that was saved is not done; empty if it is done, or was not saved."""
+    is_saved = step in campaign.step_versions
+    return RULE_WARNING if is_saved and step == QUALITY_STEP and has_rule_that_can_flag_no_one(campaign) else ""
 
 
 def has_rule_that_can_flag_no_one(campaign: CountedCampaign) -> bool:

@@ -1,7 +1,7 @@
 """`easel analyse`: scores by any method, two of them side by side, agreement, annotators, labels."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.analysis.available_methods import load_available_methods
 from app.analysis.fit_cache import FitCache
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.analysis.reported_interval import choose_reported_interval
 from app.analysis.result_types import Cell, Column, Figure, Options, ResultTable
 from app.analysis.score_tables import (
     build_all_scores_table,
@@ -49,8 +50,14 @@ async def load_result_table_of_available_methods(
         Column("title", "What it is", "sentence"),
     )
     rows: list[tuple[Cell, ...]] = [
-        *(("--method", name, f"{method.title}. {method.assumes}") for name, method in available.scores.items()),
-        *(("--table", name, f"{table.title}. {table.explanation}") for name, table in available.tables.items()),
+        *(
+            ("--method", name_with_hyphens(name), f"{method.title}. {method.assumes}")
+            for name, method in available.scores.items()
+        ),
+        *(
+            ("--table", name_with_hyphens(name), f"{table.title}. {table.explanation}")
+            for name, table in available.tables.items()
+        ),
     ]
     return ResultTable(columns, rows)
 
@@ -83,27 +90,41 @@ class AnalysisQuery:
             result_table = await self.fits.load_cached_or_fit_table(
                 self.engine, self.slug, table, options, **answer_filters
             )
-            return AnalysisOutput(result_table, [TABLE_METHODS[table].title, TABLE_METHODS[table].explanation])
+            lines = [TABLE_METHODS[table].title, TABLE_METHODS[table].explanation]
+            advice = await self.load_interval_advice_lines() if TABLE_METHODS[table].needs_systems else []
+            return AnalysisOutput(result_table, lines + advice)
         if against:
             return await self.compare_methods(names[0], against)
         if len(names) == 1:
             answers, scores = await self.fits.load_answers_and_fit_scores(
                 self.engine, self.slug, names[0], **answer_filters
             )
-            return AnalysisOutput(build_method_score_table(answers, scores), method_heading_lines(names[0]))
+            return AnalysisOutput(
+                build_method_score_table(answers, scores),
+                method_heading_lines(names[0]) + await self.load_interval_advice_lines(),
+            )
         if names:
             answers, scores_by_method, notes = await self.fits.load_answers_scores_by_method_and_notes(
                 self.engine, self.slug, names, **answer_filters
             )
             return AnalysisOutput(
                 build_all_scores_table(answers, scores_by_method, notes),
-                [line for name in names for line in method_heading_lines(name)],
+                [line for name in names for line in method_heading_lines(name)]
+                + await self.load_interval_advice_lines(),
             )
         async with self.engine.connect() as connection:
-            campaign = (await load_campaign_by_slug_or_refuse(connection, self.slug)).find_criterion_or_refuse(
-                self.criterion
-            )
-            return AnalysisOutput(await load_result_table_of_available_methods(connection, campaign))
+            criterion = await self.load_criterion_or_refuse(connection)
+            return AnalysisOutput(await load_result_table_of_available_methods(connection, criterion))
+
+    async def load_criterion_or_refuse(self, connection: AsyncConnection) -> Criterion[Campaign]:
+        campaign = await load_campaign_by_slug_or_refuse(connection, self.slug)
+        return campaign.find_criterion_or_refuse(self.criterion)
+
+    async def load_interval_advice_lines(self) -> list[str]:
+        """Return which interval to report, in a line; none if no score has an interval."""
+        async with self.engine.connect() as connection:
+            advice = choose_reported_interval(await self.load_criterion_or_refuse(connection)).advice
+        return [advice] if advice else []
 
     async def compare_methods(self, method_name: str, other_method_name: str) -> AnalysisOutput:
         """Return two methods side by side."""
@@ -124,6 +145,7 @@ class AnalysisQuery:
             first,
             *map(format_figure_line, comparison.figures),
             *([comparison.refusal] if comparison.refusal else []),
+            *(await self.load_interval_advice_lines()),
         ]
         return AnalysisOutput(
             build_table_of_item_scores_by_two_methods(answers, comparison, *titles), lines, extra_json
@@ -270,8 +292,29 @@ async def iterate_texts_async(texts: Iterator[str]) -> AsyncIterator[str]:
         yield piece
 
 
+def name_with_hyphens(name: str) -> str:
+    """Return the name of a method or table as the command shows it."""
+    return name.replace("_", "-")
+
+
+class RegisteredName(click.Choice[str]):
+    """A name of a registry, written with hyphens or underscores; shown with hyphens."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.name_by_shown = {name_with_hyphens(name): name for name in names}
+        super().__init__([*self.name_by_shown])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the registered name."""
+        return self.name_by_shown[super().convert(name_with_hyphens(value), param, ctx)]
+
+
 METHOD_HELP = "Score the items by this method. Repeat the option for several methods."
 AGAINST_HELP = "Compare the scores of one --method with this method."
+TABLE_HELP = (
+    "Table to print. Scores and intervals of `systems` come from differences within tasks, so they differ from those "
+    "of --method mean."
+)
 BASELINE_HELP = (
     f"For --table {next(name for name, table in TABLE_METHODS.items() if 'baseline' in table.options)}: the system to "
     "compare the others with. Default: the system judged most often."
@@ -285,9 +328,9 @@ EXPLAIN_HELP = "With the format `table`: also explain what each figure can and c
 
 @click.command()
 @click.argument("slug")
-@click.option("--method", "names", type=click.Choice([*SCORE_METHODS]), multiple=True, help=METHOD_HELP)
-@click.option("--against", type=click.Choice([*SCORE_METHODS]), help=AGAINST_HELP)
-@click.option("--table", type=click.Choice([*TABLE_METHODS]), help="Table to print.")
+@click.option("--method", "names", type=RegisteredName(SCORE_METHODS), multiple=True, help=METHOD_HELP)
+@click.option("--against", type=RegisteredName(SCORE_METHODS), help=AGAINST_HELP)
+@click.option("--table", type=RegisteredName(TABLE_METHODS), help=TABLE_HELP)
 @classes_option
 @click.option("--baseline", help=BASELINE_HELP)
 @criterion_option

@@ -106,8 +106,18 @@ def print_answers_of_annotator(slug: str, annotator: str, *, as_json: bool) -> N
         print_json([asdict(line) for line in lines])
         return
     for line in lines:
-        judged = ", ".join(f"{item}: {said}" for item, said in line.judged)
-        click.echo(f"{line.seq}  {line.received_at:%Y-%m-%d %H:%M}  {'' if line.counts else 'left out  '}{judged}")
+        judged = ", ".join(f"{item}: {said}" for item, said in judged_items_with_all_answers(line))
+        segment = f"{line.segment}  " if line.segment is not None else ""
+        left_out = "" if line.counts else "left out  "
+        click.echo(f"{line.seq}  {line.received_at:%Y-%m-%d %H:%M}  {left_out}{segment}{judged}")
+
+
+def judged_items_with_all_answers(line: AnswerLine) -> list[tuple[str, str]]:
+    """Return pairs of an item's id and the answers about it, named by their criteria if there are several."""
+    if not line.by_criterion:
+        return list(line.judged)
+    answers = zip(*([f"{name} {said}" for said in texts] for name, texts in line.by_criterion.items()), strict=True)
+    return [(item, " ".join(texts)) for (item, _), texts in zip(line.judged, answers, strict=True)]
 
 
 def add_command_for_annotator_action(action: str, help_text: str) -> None:

@@ -23,6 +23,7 @@ from app.annotation.platforms.registry import (
 from app.background.progress_stream import ReportRowCount
 from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, settings_edits, summaries
 from app.campaigns.launch import load_launch_notes
+from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
 from app.campaigns.totals import sentences_on_totals
@@ -170,9 +171,15 @@ def write_campaign_file(slug: str, output: Path | None, *, with_items: bool) -> 
 
 @campaign.command("copy")
 @click.argument("slug")
-def copy_campaign_and_print_slug(slug: str) -> None:
-    """Create a draft with the settings and items of a campaign, and print its slug."""
-    click.echo(run_in_transaction(partial(lifecycle.create_copy_of_campaign, slug=slug, now=current_utc_time())).slug)
+@click.option("--name", default="", help="Name of the copy. Default: the name of the campaign, with “(copy)”.")
+@click.option("--without-items", is_flag=True, help="Copy only the settings.")
+def copy_campaign_and_print_slug(slug: str, *, name: str, without_items: bool) -> None:
+    """Create a draft with the settings and items of a campaign, and print its slug. Members and read-only links are not
+    copied.
+    """
+    chosen = lifecycle.CampaignCopy(name=name[:MAX_CAMPAIGN_NAME_CHARACTERS], items=not without_items)
+    copy = partial(lifecycle.create_copy_of_campaign, slug=slug, now=current_utc_time(), chosen=chosen)
+    click.echo(run_in_transaction(copy).slug)
 
 
 @campaign.command("edit")
@@ -273,6 +280,14 @@ sheet_option = click.option(
     type=click.Choice(["check", "system", "source", "reference"]),
     help="Column to keep without its special meaning: check, system, source or reference.",
 )
+@click.option(
+    "--system",
+    "systems",
+    metavar="COLUMN",
+    multiple=True,
+    help="Column with the outputs of one system, in a table with a column for each. Repeat the option. --id then names "
+    "the segments.",
+)
 @encoding_option
 @quotes_option
 @sheet_option
@@ -301,6 +316,7 @@ def import_item_file(
     """
     limits = read_settings()
     identifier, ignored = id_column_or_none(column_options.pop("identifier")), frozenset(column_options.pop("ignore"))
+    systems = tuple(column_options.pop("systems"))
     with file.open("rb") as opened, import_progress_bar_by_bytes(opened) as progress, ExitStack() as stack:
         zip_ = stack.enter_context(media.open("rb")) if media else None
         packed = MediaZip(zip_, limits.max_media_file_mb, limits.max_media_mb) if zip_ else None
@@ -310,7 +326,7 @@ def import_item_file(
                 slug=slug,
                 file=opened,
                 name=file.name,
-                mapping=ColumnMapping(identifier, ignored=ignored, **column_options),
+                mapping=ColumnMapping(identifier, ignored=ignored, systems=systems, **column_options),
                 read_options=ReadOptions(encoding, quotes, sheet, read_as),
                 replace=replace,
                 max_mb=limits.max_upload_mb,

@@ -12,19 +12,28 @@ from app.exports.codebook_entries import (
     COMMON_ENTRIES,
     COUNT_VALUES,
     ENTRIES_BY_FILE,
+    NOT_FOR_REPORTS,
     NUMBER_VALUES,
     ONE_AT_MOST,
     PROBABILITY,
     PROBABILITY_PREFIXES,
+    REPORT_IF_EVEN,
+    REPORT_IF_SELECTED,
     TABLE_ENTRIES,
     TABLE_ENTRIES_BY_FILE,
     ColumnEntry,
 )
+from app.inference.online.laws import ONLINE_LAWS
 from app.text.table_formats import RowCells
 
 CODEBOOK_COLUMNS = ("file", "column", "meaning", "unit", "values")
 INTERVAL_END_WORDS = {"_low": "Lower end of the 95 % interval of", "_high": "Upper end of the 95 % interval of"}
 VALUES_BY_COLUMN_KIND = {"count": COUNT_VALUES, "number": NUMBER_VALUES}
+INTERVAL_ADVICE_BY_METHOD = {
+    "mean": REPORT_IF_EVEN,
+    "shrunken_mean": REPORT_IF_SELECTED,
+    **dict.fromkeys(ONLINE_LAWS, NOT_FOR_REPORTS),
+}
 UPLOADED_ENTRY = ColumnEntry("Your own column, as uploaded")
 UNTITLED_COLUMN = "Name of the row"
 UPLOADED_PREFIX = "uploaded_"  # of own columns whose name the export uses itself
@@ -97,8 +106,10 @@ def entry_of_score_method_or_none(name: str) -> ColumnEntry | None:
     """Return the entry of a method's score, or of an end of its interval; None for other columns."""
     ends: Mapping[str, str] = INTERVAL_END_WORDS
     for ending, words in {"": "", **ends}.items():
-        method = SCORE_METHODS.get(name.removesuffix(ending) if ending and name.endswith(ending) else name)
+        method_name = name.removesuffix(ending) if ending and name.endswith(ending) else name
+        method = SCORE_METHODS.get(method_name)
         if method is not None:
             meaning = f"{words} the score by {method.title}" if words else f"Score by {method.title}. {method.assumes}"
+            meaning += f"; {advice}" if words and (advice := INTERVAL_ADVICE_BY_METHOD.get(method_name)) else ""
             return ColumnEntry(meaning, method.unit, VALUES_BY_COLUMN_KIND["number"])
     return None

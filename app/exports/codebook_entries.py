@@ -9,6 +9,10 @@ from dataclasses import dataclass
 UTC_TIME = "ISO 8601, UTC"
 FLAG = "true, false"
 SCORE_UNIT, MEAN_UNIT = "{score}", "{mean}"
+# Advice on intervals, as in docs/statistics/intervals.md.
+NOT_FOR_REPORTS = "it rests on the update law's assumptions: do not report it as the precision of a score"
+REPORT_IF_EVEN = "report it, except for items that were selected by their scores"
+REPORT_IF_SELECTED = "report it for items that were selected by their scores"
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ ITEM_ENTRIES = {
     "label": ColumnEntry("Likeliest label; empty without judgments, or if two are as likely", values="the labels"),
     "label_percent": ColumnEntry("Share of annotators expected to give that label", "%", "0 to 100"),
     "standard_deviation": ColumnEntry("Standard deviation of the posterior", SCORE_UNIT, "0 or more"),
-    "low_95": ColumnEntry("Lower end of the posterior's central 95 % interval", SCORE_UNIT),
-    "high_95": ColumnEntry("Upper end of the posterior's central 95 % interval", SCORE_UNIT),
+    "low_95": ColumnEntry(f"Lower end of the posterior's central 95 % interval; {NOT_FOR_REPORTS}", SCORE_UNIT),
+    "high_95": ColumnEntry(f"Upper end of the posterior's central 95 % interval; {NOT_FOR_REPORTS}", SCORE_UNIT),
     "judgments": ColumnEntry("Judgments that count", "judgments", "0, 1, 2, ..."),
     "mean_score": ColumnEntry("Mean of the values given", MEAN_UNIT),
     "mean_ratio": ColumnEntry("Mean of the ratios given; a ratio r counts as r / (1 + r)", MEAN_UNIT),
@@ -43,11 +47,19 @@ ITEM_ENTRIES = {
         "Mean share of the other items of its tasks that the item beats", "%", "0 to 100"
     ),
     "standard_error": ColumnEntry("Standard error of that mean", MEAN_UNIT, "0 or more"),
-    "calibrated_low_95": ColumnEntry("Lower end of the calibrated 95 % interval of that mean", MEAN_UNIT),
-    "calibrated_high_95": ColumnEntry("Upper end of the calibrated 95 % interval of that mean", MEAN_UNIT),
+    "calibrated_low_95": ColumnEntry(
+        f"Lower end of the calibrated 95 % interval of that mean; {REPORT_IF_EVEN}", MEAN_UNIT
+    ),
+    "calibrated_high_95": ColumnEntry(
+        f"Upper end of the calibrated 95 % interval of that mean; {REPORT_IF_EVEN}", MEAN_UNIT
+    ),
     "shrunken_score": ColumnEntry("Mean, moved towards the means of all items", MEAN_UNIT),
-    "shrunken_low_95": ColumnEntry("Lower end of the 95 % interval of the moved mean", MEAN_UNIT),
-    "shrunken_high_95": ColumnEntry("Upper end of the 95 % interval of the moved mean", MEAN_UNIT),
+    "shrunken_low_95": ColumnEntry(
+        f"Lower end of the 95 % interval of the moved mean; {REPORT_IF_SELECTED}", MEAN_UNIT
+    ),
+    "shrunken_high_95": ColumnEntry(
+        f"Upper end of the 95 % interval of the moved mean; {REPORT_IF_SELECTED}", MEAN_UNIT
+    ),
     "unjudged_by": ColumnEntry("Annotators who said that the item cannot be judged", "annotators", "0, 1, 2, ..."),
     "unjudged_reasons": ColumnEntry("Their reasons, each with its count"),
     "left_pool": ColumnEntry("Whether the item is no longer asked about for that reason", values=FLAG),

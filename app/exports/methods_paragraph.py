@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.analysis.agreement_table import ALPHA_MEASURE_NAMES
 from app.analysis.fit_cache import FitCache
 from app.analysis.load_answers import has_answers
+from app.analysis.reported_interval import choose_reported_interval
 from app.analysis.result_types import Answers, Cell, ResultTable
 from app.analysis.view import format_interval
 from app.annotation.platforms.registry import simulated_platform_names
@@ -43,6 +44,10 @@ EASL_CITATION = (
     "Proceedings of ACL, 208-218. https://aclanthology.org/P18-1020/"
 )
 KRIPPENDORFF_CITATION = "Klaus Krippendorff. 2004. Content Analysis: An Introduction to Its Methodology. 2nd ed. Sage."
+SMYTH_CITATION = (
+    "Gordon K. Smyth. 2004. Linear Models and Empirical Bayes Methods for Assessing Differential Expression in "
+    "Microarray Experiments. Statistical Applications in Genetics and Molecular Biology 3(1), article 3."
+)
 
 LOAD_COUNTS = text(f"""
     SELECT count(*) FILTER (WHERE counts) AS tasks,
@@ -140,15 +145,33 @@ async def load_methods_text(engine: AsyncEngine, slug: str, fits: FitCache, *, n
         count_sentences.append(judgments_per_item_phrase(answers, judged_noun(facts.campaign)))
         paragraphs.append(f"Agreement between annotators – {agreement}.{reliability}")
     add_judgment_counts_and_criteria(paragraphs, count_sentences, facts.campaign)
-    return format_methods_text(facts.campaign, paragraphs, cites_krippendorff=cites_krippendorff)
+    intervals = sentences_on_intervals(facts.campaign) if answered else []
+    return format_methods_text(
+        facts.campaign,
+        [*paragraphs, *intervals],
+        cites_krippendorff=cites_krippendorff,
+        cites_smyth=any("Smyth" in sentence for sentence in intervals),
+    )
 
 
-def format_methods_text(campaign: Campaign, paragraphs: Iterable[str], *, cites_krippendorff: bool) -> str:
+def sentences_on_intervals(campaign: Campaign) -> list[str]:
+    """Return which intervals a paper should report, once if it is the same for all criteria."""
+    sentences = [choose_reported_interval(criterion).paper_sentence for criterion in campaign.criteria]
+    if len(set(sentences)) == 1:
+        return list(filter(None, sentences[:1]))
+    named = zip(campaign.criteria, sentences, strict=True)
+    return [criterion_prefix(criterion) + sentence for criterion, sentence in named if sentence]
+
+
+def format_methods_text(
+    campaign: Campaign, paragraphs: Iterable[str], *, cites_krippendorff: bool, cites_smyth: bool
+) -> str:
     is_easl = campaign.update_law.startswith("easl")
     citations = [
         EASEL_CITATION.format(version=version("easel")),
         *([EASL_CITATION] if is_easl else []),
         *([KRIPPENDORFF_CITATION] if cites_krippendorff else []),
+        *([SMYTH_CITATION] if cites_smyth else []),
     ]
     references = "\n".join(f"- {citation}" for citation in citations)
     return "\n\n".join(["# Methods", *paragraphs, "## References", references]) + "\n"

@@ -100,7 +100,12 @@ def item_file_name_and_reader_or_none(
 def column_mapping_of_file(items_of_file: ItemsOfFile) -> ColumnMapping:
     identifier = id_column_or_none(items_of_file.id) if items_of_file.id else ColumnMapping.identifier
     return ColumnMapping(
-        identifier, items_of_file.shown, items_of_file.template, items_of_file.priors, frozenset(items_of_file.ignore)
+        identifier,
+        items_of_file.shown,
+        items_of_file.template,
+        items_of_file.priors,
+        frozenset(items_of_file.ignore),
+        systems=tuple(items_of_file.systems),
     )
 
 

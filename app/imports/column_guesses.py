@@ -9,7 +9,11 @@ from collections.abc import Collection, Sequence
 from typing import Any
 from unicodedata import normalize
 
-from app.imports.columns import find_column_ignoring_case_or_none, normalize_column_name_for_comparison
+from app.imports.columns import (
+    find_column_ignoring_case_or_none,
+    join_names_with_and,
+    normalize_column_name_for_comparison,
+)
 from app.imports.item_files import COMMON_ID_COLUMN_NAMES
 from app.imports.item_text import find_obvious_shown_column_or_none
 from app.uploads import INDEX_COLUMN, UploadedRow, format_cell, parse_finite_number_or_none
@@ -41,6 +45,15 @@ def guess_id_column_or_none(columns: Sequence[str], rejected_columns: Collection
     common_columns = (find_column_ignoring_case_or_none(columns, name) for name in COMMON_ID_COLUMN_NAMES)
     id_columns = (name for name in columns if is_id_name(name) and name not in rejected_columns)
     return next((name for name in common_columns if name), None) or next(id_columns, None)
+
+
+def notes_on_rejected_ids(rejected_columns: Sequence[str], identifier: str | None) -> list[str]:
+    """Return a note if columns look like ids by their name, but their values repeat; `identifier` is used instead."""
+    if not rejected_columns:
+        return []
+    has_verb = "repeats values or is" if len(rejected_columns) == 1 else "repeat values or are"
+    instead = f"ids come from “{identifier}”" if identifier else "the rows are numbered"
+    return [f"{join_names_with_and(rejected_columns)} {has_verb} empty in many rows, so {instead}."]
 
 
 def guess_shown_column_or_first(

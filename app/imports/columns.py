@@ -47,6 +47,8 @@ class ColumnMapping:
         priors: Whether columns with the names of the update law's parameters are each item's prior.
         ignored: Meanings that are declined: `check`, `system`, `source`, `reference`.
         check_kind: The kind of check of rows that name none, `gold` or `attention`; empty if they are items.
+        systems: Columns that hold the outputs of a system each, by whose names the systems go; `identifier` then names
+            the segments. Empty for tables of items, and for tables with a row for each output.
 
     """
 
@@ -56,6 +58,7 @@ class ColumnMapping:
     priors: bool = False
     ignored: frozenset[str] = frozenset()
     check_kind: str = ""
+    systems: tuple[str, ...] = ()
 
 
 class ColumnMeaning(NamedTuple):
@@ -193,6 +196,8 @@ def table_without_columns(upload: UploadedTable, names: Collection[str]) -> Uplo
 
 def is_outputs_table(columns: Collection[str], mapping: ColumnMapping) -> bool:
     """Return whether a table holds outputs of systems: a table of items has an `id`."""
+    if mapping.systems:
+        return True
     folded_names = {normalize_column_name_for_comparison(name) for name in columns}
     has_output_columns = set(SYSTEM_COLUMNS) <= folded_names and "id" not in folded_names
     return (
@@ -274,15 +279,13 @@ def possible_meanings_of_item_columns(
     return meanings
 
 
-def possible_meanings_of_output_columns(
-    columns: Sequence[str], ignored_meanings: Collection[str]
-) -> list[ColumnMeaning]:
+def possible_meanings_of_output_columns(columns: Sequence[str], mapping: ColumnMapping) -> list[ColumnMeaning]:
     """Return the meanings that columns of a table of systems' outputs have, or could have."""
     description = "outputs of systems for segments; each system gets a score"
-    meanings = [ColumnMeaning(SYSTEMS_MEANING, SYSTEM_COLUMNS, description, is_used=True)]
+    meanings = [] if mapping.systems else [ColumnMeaning(SYSTEMS_MEANING, SYSTEM_COLUMNS, description, is_used=True)]
     meanings += [
-        ColumnMeaning(kind, (kind,), f"the {kind} of the segment, above its outputs", kind not in ignored_meanings)
+        ColumnMeaning(kind, (kind,), f"the {kind} of the segment, above its outputs", kind not in mapping.ignored)
         for kind in SourceAndReference._fields
-        if kind in columns or kind in ignored_meanings
+        if kind in columns or kind in mapping.ignored
     ]
     return meanings

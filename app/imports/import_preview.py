@@ -14,24 +14,28 @@ from app.designs.content import MEDIA_FILE_NAMES, Content, SourceAndReference
 from app.errors import Invalid
 from app.imports import outputs
 from app.imports.checks_import import NewCheck, kind_of_check_in_row_or_default, parse_check_of_row
-from app.imports.column_guesses import guess_id_column_or_none, guess_shown_column_or_first, is_common_id_name
+from app.imports.column_guesses import (
+    guess_id_column_or_none,
+    guess_shown_column_or_first,
+    is_common_id_name,
+    notes_on_rejected_ids,
+)
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
     ColumnMeaning,
     id_column_or_none,
     is_outputs_table,
-    join_names_with_and,
     normalize_column_name_for_comparison,
     possible_meanings_of_item_columns,
     possible_meanings_of_output_columns,
-    table_with_standard_column_names,
 )
 from app.imports.id_lines import IdLines
 from app.imports.item_files import read_item_table_of_any_length
 from app.imports.item_text import COMMON_SHOWN_COLUMN_NAMES
 from app.imports.items import ImportedItem, ItemReader, no_items_error
 from app.imports.named_media import NamedMedia
+from app.imports.wide_table import possible_system_columns, segment_column_or_none_or_refuse, standard_table_of_upload
 from app.inference.online.law import Law
 from app.quality.check_expectations import CriterionDesigns
 from app.uploads import (
@@ -45,12 +49,13 @@ from app.uploads import (
 
 PREVIEW_ROWS = 5
 MAX_LINES_PER_PROBLEM = 10
-MIN_SYSTEM_COLUMNS = 3
+MIN_SYSTEM_COLUMNS = 3  # of a table that looks like one with a column for each system
+MIN_CANDIDATES = 2
 MAX_SHARE_WITHOUT_ID = 0.1  # of the rows; a few are mistakes, which the uploader should see
 ID_PROBLEM_CODES = ("id_missing", "id_twice")
 WIDE_TABLE_NOTE = (
-    "To compare systems, upload a row for each output, with the columns system, segment and output. This table is read "
-    "as items, one for each row."
+    "This table seems to have a column for each of several systems. To compare them, tick their columns under “These "
+    "columns are systems”. Otherwise each row is an item."
 )
 ROW_PROBLEM_BY_CODE = {
     "id_missing": "without an id",
@@ -100,6 +105,24 @@ class PreviewRow:
 
 
 @dataclass(frozen=True)
+class SystemChoice:
+    """Columns of which an uploader can say that each is a system.
+
+    Attributes:
+        columns: All columns of the file.
+        candidates: The columns that may be systems.
+        segment: The column that names the segments; None if they are numbered.
+        is_likely: Whether the table looks like one with a column for each system.
+
+    """
+
+    columns: tuple[str, ...]
+    candidates: tuple[str, ...]
+    segment: str | None
+    is_likely: bool
+
+
+@dataclass(frozen=True)
 class UploadPreview:
     """Preview of a file under one use of its columns.
 
@@ -109,6 +132,7 @@ class UploadPreview:
         segments: Number of its segments.
         files: Names of files that rows name.
         looks_like: Kind of media whose file names the texts seem to be, in a campaign of texts.
+        system_choice: Choice of the columns that are systems; None for a table with a row for each output.
 
     """
 
@@ -131,6 +155,7 @@ class UploadPreview:
     sheets: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     looks_like: str | None = None
+    system_choice: SystemChoice | None = None
 
     def has_doubtful_ids(self) -> bool:
         """Return whether the column of ids, which may have been guessed, seems to name something else than the rows."""
@@ -153,6 +178,7 @@ class ChosenColumns:
     priors: bool = False
     ignored: frozenset[str] = frozenset()
     rejected_id_columns: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
 
 
 def read_upload_preview_or_refuse(
@@ -173,19 +199,15 @@ def read_upload_preview_or_refuse(
         lines_to_fill = id_lines if chosen_columns.identifier else deepcopy(id_lines)
         preview = read_preview_of_columns_or_refuse(file, name, chosen_columns, law, id_lines=lines_to_fill, **options)
         if chosen_columns.identifier or not preview.has_doubtful_ids():
-            return replace(preview, notes=(*preview.notes, *notes_on_rejected_ids(chosen_columns, preview.mapping)))
+            return replace(
+                preview,
+                notes=(
+                    *preview.notes,
+                    *notes_on_rejected_ids(chosen_columns.rejected_id_columns, preview.mapping.identifier),
+                ),
+            )
         rejected_id_columns = (*chosen_columns.rejected_id_columns, preview.mapping.identifier or "")
         chosen_columns = replace(chosen_columns, rejected_id_columns=rejected_id_columns)
-
-
-def notes_on_rejected_ids(chosen_columns: ChosenColumns, mapping: ColumnMapping) -> list[str]:
-    """Return a note if columns look like ids by their name, but their values repeat."""
-    if not chosen_columns.rejected_id_columns:
-        return []
-    names = join_names_with_and(chosen_columns.rejected_id_columns)
-    has_verb = "repeats values or is" if len(chosen_columns.rejected_id_columns) == 1 else "repeat values or are"
-    instead = f"ids come from “{mapping.identifier}”" if mapping.identifier else "the rows are numbered"
-    return [f"{names} {has_verb} empty in many rows, so {instead}."]
 
 
 def read_preview_of_columns_or_refuse(
@@ -210,11 +232,12 @@ def read_preview_of_columns_or_refuse(
         chosen_columns.template,
         priors=chosen_columns.priors,
         ignored=chosen_columns.ignored,
+        systems=chosen_columns.systems,
     )
     uploaded_table = read_item_table_of_any_length(
         file, name, max_mb=max_mb, mapping=requested_mapping, read_options=read_options
     )
-    upload = table_with_standard_column_names(uploaded_table, content, law, requested_mapping)
+    upload = standard_table_of_upload(uploaded_table, content, law, requested_mapping)
     first_records = list(islice(upload.rows, PREVIEW_ROWS))
     if not first_records:
         raise no_items_error()
@@ -234,17 +257,33 @@ def read_preview_of_columns_or_refuse(
             mapping,
             designs,
         )
+    wide_notes = () if upload_preview.is_outputs_table else notes_on_columns_of_systems(upload)
     return replace(
         upload_preview,
         line_count=upload.line_count,
-        notes=upload.notes
-        if upload_preview.is_outputs_table
-        else (*upload.notes, *notes_on_columns_of_systems(upload)),
+        notes=(*upload.notes, *wide_notes),
+        system_choice=system_choice_or_none(
+            uploaded_table, requested_mapping, upload_preview, is_likely=bool(wide_notes)
+        ),
         read_as=read_options,
         quotes=upload.quotes,
         sheet=upload.sheet,
         sheets=upload.sheets,
     )
+
+
+def system_choice_or_none(
+    file_table: UploadedTable, requested: ColumnMapping, upload_preview: UploadPreview, *, is_likely: bool
+) -> SystemChoice | None:
+    """Return the choice of systems; None for a table with a row for each output, or with too few columns."""
+    if upload_preview.is_outputs_table and not requested.systems:
+        return None
+    chosen = requested.identifier if requested.systems else ColumnMapping.identifier
+    segment = segment_column_or_none_or_refuse(file_table.columns, chosen)
+    candidates = possible_system_columns(file_table.columns, segment)
+    if len(candidates) < MIN_CANDIDATES:
+        return None
+    return SystemChoice(file_table.columns, candidates, segment, is_likely or bool(requested.systems))
 
 
 def notes_on_columns_of_systems(upload: UploadedTable) -> tuple[str, ...]:
@@ -326,14 +365,14 @@ def build_preview_of_outputs_table(
     return UploadPreview(
         format=upload.format,
         columns=upload.columns,
-        mapping=ColumnMapping(None),
+        mapping=ColumnMapping(None, systems=mapping.systems),
         row_count=row_count,
         first_rows=preview_rows,
         problems=list(problems.values()),
         is_outputs_table=True,
         systems=len(collected_outputs.number_by_system),
         segments=len(collected_outputs.segment_by_id),
-        meanings=tuple(possible_meanings_of_output_columns(upload.columns, mapping.ignored)),
+        meanings=tuple(possible_meanings_of_output_columns(upload.columns, mapping)),
         files=distinct_names_of_collected_media(collected_outputs.named_media),
     )
 

@@ -38,12 +38,12 @@ from app.imports.columns import (
     possible_meanings_of_item_columns,
     possible_meanings_of_output_columns,
     prior_column_names_or_none_refusing_other_laws,
-    table_with_standard_column_names,
 )
 from app.imports.id_lines import LINE_OF_STORED_ID, IdLines, load_id_lines_and_next_free_number
 from app.imports.item_files import mapping_with_numbered_rows_if_no_ids, read_item_table_of_any_length
 from app.imports.item_text import ItemTextMaker, build_item_text_maker_or_refuse, refuse_missing_columns
 from app.imports.named_media import NamedMedia
+from app.imports.wide_table import standard_table_of_upload
 from app.inference.online.law import Law
 from app.media.match_file_names import note_on_respelled_names_or_none
 from app.media.media_zip import MediaZip
@@ -287,7 +287,7 @@ async def import_items_table_and_return_receipt(
 ) -> ItemImportReceipt:
     """Import items as `import_items_and_return_receipt` does, from a table that `read_upload` opens in a thread."""
     campaign_before_lock = await load_campaign_by_slug_or_refuse(connection, slug)
-    upload = table_with_standard_column_names(
+    upload = standard_table_of_upload(
         await asyncio.to_thread(read_upload),
         Content.from_campaign(campaign_before_lock),
         campaign_before_lock.law,
@@ -368,7 +368,7 @@ async def import_outputs_table_and_return_receipt(
     media: MediaZip | None,
     progress: ReportRowCount,
 ) -> ItemImportReceipt:
-    meanings = possible_meanings_of_output_columns(upload.columns, mapping.ignored)
+    meanings = possible_meanings_of_output_columns(upload.columns, mapping)
     notes = [*upload.notes, *(meaning.column_use_sentence for meaning in meanings)]
     count = await outputs.import_outputs_of_systems_and_count(
         connection, slug, upload, replace=replace, media=media, progress=progress, notes=notes

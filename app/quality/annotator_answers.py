@@ -1,7 +1,7 @@
 """Answers of one annotator as researchers see them, and the decisions about these and about the annotator."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -9,12 +9,13 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
-from app.designs.design import Design
+from app.designs.criteria import Criterion
 from app.quality.annotators import SECONDS_TO_ANSWER
-from app.record.responses import COUNTING_RESPONSES_CONDITION, Response, criterion_values_sql
+from app.record.responses import COUNTING_RESPONSES_CONDITION, Response, values_by_criterion
 
 LIST_ANSWERS_OF_ANNOTATOR = text(f"""
-    SELECT r.seq, r.hit_id, r.source, r.items, {criterion_values_sql("0", "r")} AS values, r.received_at, r.counts,
+    SELECT r.seq, r.hit_id, r.source, r.items, r.values, r.received_at, r.counts,
+           (SELECT external_id FROM segments s WHERE s.campaign_id = :campaign AND s.number = r.segment) AS segment,
            {SECONDS_TO_ANSWER} AS seconds, d.kind, d.reason, d.decided_by, d.decided_at,
            ARRAY(SELECT i.external_id FROM unnest(r.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = :campaign AND i.number = shown.number ORDER BY place) AS ids
@@ -37,13 +38,15 @@ LIST_DECISIONS_ABOUT_ANNOTATOR = text("""
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """An answer of an annotator, with its values for the first criterion as text.
+    """An answer of an annotator, with its values as text.
 
     Attributes:
         seconds: Time from getting the HIT to the first answer; None if unknown.
-        judged: Pairs of an item's id and the answer about it, as presented.
+        judged: Pairs of an item's id and the answer about it by the first criterion, as presented.
         excluded: Why and by whom this answer alone was excluded.
         withdrawn: Whether the annotator took the answer back.
+        segment: The researcher's id of the segment whose outputs were judged; None if items were.
+        by_criterion: Answers about the items of `judged` by each criterion's name; empty with one question.
 
     """
 
@@ -54,6 +57,8 @@ class AnswerLine:
     counts: bool
     excluded: str | None
     withdrawn: bool
+    segment: str | None = None
+    by_criterion: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 async def load_decisions_about_annotator(
@@ -70,19 +75,31 @@ async def load_answer_lines_of_annotator(
 ) -> list[AnswerLine]:
     """Return the answers of an annotator, newest first."""
     parameters = {"campaign": campaign.id, "annotator": annotator_id, "limit": limit, "offset": offset}
-    design = campaign.criteria[0].design
     return [
-        answer_line_from_row(design, row) for row in await connection.execute(LIST_ANSWERS_OF_ANNOTATOR, parameters)
+        answer_line_from_row(campaign, row) for row in await connection.execute(LIST_ANSWERS_OF_ANNOTATOR, parameters)
     ]
 
 
-def answer_line_from_row(design: Design, row: Row[Any]) -> AnswerLine:
-    response = Response.from_stored(row.seq, 0, row.items, row.values)
+def answer_line_from_row(campaign: Campaign, row: Row[Any]) -> AnswerLine:
+    texts = [answer_texts_by_criterion(criterion, row) for criterion in campaign.criteria]
+    return AnswerLine(
+        seq=row.seq,
+        received_at=row.received_at,
+        seconds=row.seconds,
+        judged=list(zip(row.ids, texts[0], strict=True)),
+        counts=row.counts,
+        excluded=f"{row.reason} ({row.decided_by})" if row.kind == "exclude" else None,
+        withdrawn=row.kind == "withdraw",
+        segment=row.segment,
+        by_criterion=dict(zip(campaign.criterion_names, texts, strict=False)),
+    )
+
+
+def answer_texts_by_criterion(criterion: Criterion[Campaign], row: Row[Any]) -> list[str]:
+    """Return the answers about the items of a row, as presented, by a criterion."""
+    response = Response.from_stored(row.seq, 0, row.items, values_by_criterion(row, criterion.number))
     text_by_item = {
-        item: design.format_value_at_position(response.values, place) for place, item in enumerate(response.items)
+        item: criterion.design.format_value_at_position(response.values, place)
+        for place, item in enumerate(response.items)
     }
-    excluded = f"{row.reason} ({row.decided_by})" if row.kind == "exclude" else None
-    answer_texts = [
-        (name, text_by_item.get(item, "cannot be judged")) for item, name in zip(row.items, row.ids, strict=True)
-    ]
-    return AnswerLine(row.seq, row.received_at, row.seconds, answer_texts, row.counts, excluded, row.kind == "withdraw")
+    return [text_by_item.get(item, "cannot be judged") for item in row.items]

@@ -1,6 +1,7 @@
 """Researchers' pages about annotators: all of them, one with all their answers, and findings, rules and checks."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import groupby
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlencode
 
@@ -36,6 +37,7 @@ from app.quality.peer_agreement import has_few_answers
 from app.quality.rule_reach import load_notice_on_too_few_annotators_or_empty, load_reach_summary
 from app.quality.rule_sentences import parts_of_rule_sentence
 from app.quality.settings import RULE_ACTIONS, active_rule_choices_by_name, parse_all_rule_choices_by_name
+from app.quality.value_histograms import histogram_bin_count_or_zero
 from app.quality.work_time import (
     MIN_OWN_TIMES,
     MIN_SECONDS_PER_ITEM,
@@ -101,6 +103,7 @@ async def annotators_page(
         ),
         "comparisons": comparison,
         "has_reliability": comparison.is_any_reliability_known,
+        "has_histograms": histogram_bin_count_or_zero(campaign.criteria[0].design) > 0,
         "is_recalculating": await annotators.are_decisions_missing_in_posteriors(connection, campaign.id),
         "bins": campaign.design.classes,
         "sort": sort,
@@ -149,13 +152,12 @@ async def annotator_page(
     context = {
         "campaign": campaign,
         "annotator": line,
-        "judged_items": items,
+        "judged_items": [list(rows) for _, rows in groupby(items, lambda item: (item.seq, item.number))],
         "item_order": order,
         "item_page": Page[Any](item_page_number, ANNOTATOR_ROWS_PER_PAGE, item_total),
-        "is_ordered": campaign.criteria[0].design.value_kind != "classes",
         "comparisons": await comparisons.load_newest_comparison(connection, campaign),
         "is_recalculating": await annotators.are_decisions_missing_in_posteriors(connection, campaign.id),
-        "bins": campaign.design.classes,
+        "bins": campaign.criteria[0].design.classes,
         "actions": ACTIONS_BY_BLOCKED_STATE[line.barred],
         "answers": answers,
         "decisions": await annotator_answers.load_decisions_about_annotator(connection, campaign.id, line.name),

@@ -4,7 +4,7 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -36,6 +36,13 @@ def criterion_values_sql(criterion: str, responses: str = "responses") -> str:
     return f"""
     CASE WHEN cardinality({values}) = {count} THEN {values}
     ELSE {values}[{criterion} * {count} + 1 : ({criterion} + 1) * {count}] END"""
+
+
+def values_by_criterion(row: Any, criterion: int) -> list[float]:
+    """Return the values of a stored response by one criterion, as `criterion_values_sql` does."""
+    count = len(row.items)
+    values: list[float] = row.values
+    return values if len(values) == count else values[criterion * count : (criterion + 1) * count]
 
 
 def responses_that_count_sql(condition: str) -> str:

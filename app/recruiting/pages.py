@@ -6,13 +6,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from app.accounts.guards import researcher_router
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.service import TestStudy
-from app.campaigns.totals import PeopleNeeded
+from app.campaigns.proposed_budget import proposed_budget_text_or_empty
 from app.errors import Refusal
 from app.http.dependencies import Database, FormFields, Now, render_page, request_base_url
 from app.payments.connections import service_platform_name
 from app.payments.dependencies import Connector
 from app.payments.money import hundredths_text
-from app.record.campaign import CountedCampaign, load_campaign_for_page_or_refuse
+from app.record.campaign import load_campaign_for_page_or_refuse
 from app.recruiting.studies import (
     change_study_state_or_places_or_refuse,
     draft_study_and_return_id_or_refuse,
@@ -58,12 +58,6 @@ async def render_study_page(
         "proposed_budget": proposed_budget_text_or_empty(campaign),
     }
     return render_page(request, "admin/study.html", context, refusal=refusal, status=200)
-
-
-def proposed_budget_text_or_empty(campaign: CountedCampaign) -> str:
-    """Return the rewards of all people whom the campaign needs; empty if the settings do not say them."""
-    people = PeopleNeeded.people_needed_or_none(campaign)
-    return hundredths_text(round(people.at_most * people.reward * 100)) if people and people.reward else ""
 
 
 @router.post("/study/draft")

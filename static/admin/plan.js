@@ -1,4 +1,4 @@
-// The plan is worked out on the server, which streams its progress as lines of JSON. Stop, or leaving the page, ends it.
+// The plan is worked out on the server, which streams its progress as lines of JSON. Stop, or leaving the page, ends it; the browser asks before that.
 
 import { localizeTimes } from "./times.js";
 
@@ -50,6 +50,8 @@ if (form) {
     find("problem").textContent = message;
     find("problem").hidden = !message;
   };
+
+  addEventListener("beforeunload", (event) => { if (!planning.hidden) event.preventDefault(); });
 
   const setBusy = (isBusy) => {
     planning.hidden = !isBusy;

@@ -66,14 +66,14 @@ def judged_systems(easel, tmp_path):
 def test_without_a_method_it_says_what_there_is(easel, judged_systems):
     output = easel("analyse", judged_systems).output
     for name in (*OFFERED.scores, *OFFERED.tables):
-        assert name in output
+        assert name.replace("_", "-") in output
     assert "Bradley-Terry. The odds" in output
 
 
 def test_tables_of_systems_are_not_offered_where_items_name_none(easel, answered_campaign):
     output = easel("analyse", answered_campaign).output
-    assert "label_items" in output
-    assert "graded_response" not in output
+    assert "label-items" in output
+    assert "graded-response" not in output
 
 
 def test_numbers_have_as_many_decimals_as_their_column_needs_and_no_powers_of_ten():
@@ -267,3 +267,28 @@ def test_what_there_is_to_ask_for_is_told_without_loading_the_web_server_or_migr
     done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=120)
     assert "--method mean" in done.stdout
     assert not {"fastapi", "uvicorn", "alembic", "scipy.optimize", "scipy.stats"} & {*done.stderr.split()}
+
+
+def test_scores_and_systems_come_with_the_interval_to_report(easel, answered_campaign, tmp_path):
+    def printed(*arguments):
+        return " ".join(easel("analyse", *arguments).output.split())
+
+    assert "Report the interval of Mean" in printed(answered_campaign, "--method", "easl")
+    assert "Report the interval of Mean" in printed(answered_campaign, "--method", "mean", "--method", "easl")
+    assert "Report the interval of" not in printed(answered_campaign, "--table", "agreement")
+
+
+@pytest.mark.parametrize("name", ["z_scores", "z-scores", "easl-aware", "easl_aware", "shrunken-mean"])
+def test_names_of_methods_have_hyphens_or_underscores(easel, answered_campaign, name):
+    result = easel("analyse", answered_campaign, "--method", "mean", "--against", name, "--format", "json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.output)["other"].replace("_", "-") == name.replace("_", "-")
+
+
+def test_one_separator_is_shown_and_the_help_says_that_scores_of_systems_differ_from_means(easel, answered_campaign):
+    shown = easel("analyse", "--help").output
+    assert "z-scores" in shown
+    assert "z_scores" not in shown
+    assert "misfit-items" in shown
+    assert "differ from those of --method mean" in " ".join(shown.split())
+    assert "--method z-scores" in easel("analyse", answered_campaign).output

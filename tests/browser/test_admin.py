@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Dialog, Page, Route, expect
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.accounts import login
@@ -466,6 +466,16 @@ async def test_a_plan_shows_how_far_it_is_and_can_be_stopped(enter: Enter, task:
     await page.get_by_label("Annotators at a time").fill("3")
     await page.get_by_role("button", name="Plan", exact=True).click()
     await expect(page.get_by_role("progressbar")).to_be_visible()
+    asked: list[str] = []
+
+    async def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        await dialog.dismiss()
+
+    page.once("dialog", stay)
+    await page.get_by_role("link", name="Analysis", exact=True).click(no_wait_after=True)
+    await expect(page.get_by_role("progressbar")).to_be_visible()
+    assert asked == ["beforeunload"]
     await page.get_by_role("button", name="Stop").click()
     await expect(page.get_by_text("Stopped. Nothing has changed.")).to_be_visible()
     await expect(page.get_by_role("progressbar")).to_be_hidden()

@@ -67,3 +67,14 @@ async def test_the_button_asks_before_it_copies(engine, researcher):
     assert "Copy this campaign?" in asked
     assert f'method="post" action="{address}/copy"' in asked
     assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 1
+
+
+async def test_the_copy_gets_the_name_that_was_entered_and_can_have_no_items(engine, researcher):
+    campaign = await create_running_campaign(engine, items=4)
+    address = f"/admin/campaigns/{campaign.slug}"
+    asked = (await researcher.get(f"{address}/copy/confirm")).text
+    assert 'name="name" value="Verbs (copy)"' in asked
+    assert "Members and read-only links are not copied" in asked
+    await researcher.post(f"{address}/copy", data={"name": " Second study ", "content": "settings"})
+    counts = "SELECT name, (SELECT count(*) FROM items WHERE campaign_id = c.id) FROM campaigns c ORDER BY 1"
+    assert await fetch_rows(engine, counts) == [("Second study", 0), ("Verbs", 4)]

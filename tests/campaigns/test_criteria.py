@@ -298,3 +298,11 @@ async def test_what_is_marked_not_applicable_is_so_by_every_criterion(engine):
     assert await fetch_value(engine, "SELECT values::text FROM responses") == "{10,NaN,30,NaN}"
     assert await fetch_rows(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0") == [(1, 1)]
     assert await replay_is_clean(engine, campaign.slug)
+
+
+def test_questions_of_criteria_have_room_for_long_texts():
+    sections = form.build_form_sections({})
+    fields = [field for section in sections for own in section.fields_by_criterion.values() for field in own]
+    kinds = {field.name: field.kind for field in fields}
+    assert kinds["criteria.0.question"] == "area"
+    assert kinds["criteria.0.name"] == "line"

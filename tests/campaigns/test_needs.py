@@ -160,3 +160,23 @@ async def test_what_happens_at_the_goal_is_asked_only_where_a_goal_is_possible(e
     )
     assert saved.status_code == 303
     assert await fetch_rows(engine, "SELECT judgments_per_item FROM campaigns") == [(4,)]
+
+
+async def test_the_deciding_criterion_is_above_the_cards_whose_goals_depend_on_it(engine, researcher):
+    campaign = await create_draft(engine, criteria=CRITERIA)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/how-much")).text
+    assert page.count('name="asked_by"') == 1
+    assert page.index('name="asked_by"') < page.index('id="need-scores"')
+
+
+def test_cards_have_the_fields_of_their_goals_before_a_deciding_criterion_is_stored():
+    cards = {card.name: card for card in NeedForm(settings(criteria=CRITERIA), {}, {}, False).build_cards()}
+    best = cards["best"]
+    assert best.needs_deciding_criterion
+    assert "cannot have a goal" in best.note
+    assert [field.name for field in best.fields if best.is_about_goal(field)] == [
+        "need.best.goal_percent",
+        "need.best.goal_within",
+    ]
+    assert cards["scores"].needs_deciding_criterion
+    assert not any(card.needs_deciding_criterion for card in NeedForm(settings(), {}, {}, False).build_cards())

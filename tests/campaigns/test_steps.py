@@ -254,3 +254,16 @@ async def test_quality_is_not_done_while_the_step_names_a_rule_that_can_flag_no_
     assert not (await rail_of(engine, campaign))[1]["quality"]  # three gold items are shown, and the rule needs five
     await post(researcher, campaign, "quality", quality_preset="watch", checks_percent="25", go="remedy-gold-strict")
     assert (await rail_of(engine, campaign))[1]["quality"]
+
+
+async def test_a_saved_step_on_quality_without_its_tick_says_why(researcher, engine):
+    campaign = await create_draft(engine, judgments_per_item=4, items_per_hit=5, hits_per_annotator=1)
+    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(60)))
+    words = "Saved, but a rule can flag no one"
+    address = f"/admin/campaigns/{campaign.slug}/settings/how-much"
+    assert words not in (await researcher.get(address)).text
+    assert (await post(researcher, campaign, "quality", quality_preset="watch")).status_code == 303
+    assert words in (await researcher.get(address)).text
+    await post(researcher, campaign, "quality", quality_preset="off")
+    assert words not in (await researcher.get(address)).text
+    assert (await rail_of(engine, campaign))[1]["quality"]

@@ -83,8 +83,8 @@ def test_a_column_of_ids_of_something_else_is_passed_over_and_said(subtests):
         assert described("author_id,text_id,verb\n" + rows, identifier="author_id").mapping.identifier == "author_id"
 
 
-def test_a_table_with_a_column_for_each_system_is_told_to_need_a_row_for_each_output():
-    hint = "To compare systems, upload a row for each output, with the columns system, segment and output."
+def test_a_table_with_a_column_for_each_system_is_told_to_say_which_columns_are_systems():
+    hint = "To compare them, tick their columns under “These columns are systems”."
     cells = "s1,Quelle,reference,one,two,three\n"
     for columns in ("segment,source,reference,A,B,C", "name,Source,reference,A,B,C", "Segment,x,y,A,B,C"):
         assert any(hint in note for note in described(f"{columns}\n{cells}").notes), columns

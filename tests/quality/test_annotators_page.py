@@ -257,3 +257,11 @@ async def test_in_a_rehearsal_no_time_and_no_pay_per_hour_is_shown_and_values_ar
     assert "they do not come from what the items say" in html
     assert "an hour at the median time" not in (await researcher.get(address)).text
     assert (await researcher.get(f"{address}/annotators/A1")).status_code == 200
+
+
+@pytest.mark.parametrize(("design", "law", "has_column"), [("pairwise", "trueskill", False), ("slider", "easl", True)])
+async def test_values_are_a_column_only_where_there_are_values_to_count(engine, researcher, design, law, has_column):
+    campaign = await create_running_campaign(engine, design=design, update_law=law, items_per_hit=2)
+    await create_annotator(engine, campaign)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators?all=true")).text
+    assert ('<th scope="col">Values</th>' in page) == has_column

@@ -349,3 +349,16 @@ async def test_a_study_without_a_budget_asks_for_it_with_the_sum_filled_in(engin
         f"/admin/campaigns/{campaign.slug}/payments/connection", data={"budget": "4.50", "from": "study"}
     )
     assert done.headers["location"] == f"/admin/campaigns/{campaign.slug}/study?done=payments-connected"
+
+
+async def test_payments_propose_the_same_budget_and_the_launch_names_the_one_that_was_set(engine, researcher):
+    campaign = await create_running_campaign(
+        engine, items=12, judgments_per_item=3, currency="GBP", launched=False, **PAID
+    )
+    address = f"/admin/campaigns/{campaign.slug}"
+    page = (await researcher.get(f"{address}/payments")).text
+    assert re.search(r'name="budget"[^>]* value="4.50"', page)
+    assert "The budget for payments is" not in (await researcher.get(f"{address}/launch/confirm")).text
+    await researcher.post(f"{address}/payments/connection", data={"budget": "6.00"})
+    assert "The budget for payments is <b>£6.00</b>" in (await researcher.get(f"{address}/launch/confirm")).text
+    assert re.search(r'name="budget"[^>]* value="6.00"', (await researcher.get(f"{address}/payments")).text)

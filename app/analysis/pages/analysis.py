@@ -15,6 +15,7 @@ from app.analysis.chart_axes import COEFFICIENT_AXIS, percents_of_interval_ends_
 from app.analysis.dependencies import ProcessFits, refuse_annotator_tables_without_access
 from app.analysis.load_answers import has_answers
 from app.analysis.page_parts import load_analysis_picture_or_none, page_parts_by_name
+from app.analysis.reported_interval import choose_reported_interval
 from app.analysis.result_types import MAX_CLASSES, Options
 from app.analysis.subgroups import load_group_choices
 from app.analysis.view import AnalysisView, criterion_query_fields, format_interval
@@ -93,6 +94,7 @@ async def load_analysis_template_context(
         {single_part: page_parts_by_name()[single_part]} if single_part and single_part not in shown_parts else {}
     )
     return criterion_template_context(criterion) | {
+        "interval_advice": choose_reported_interval(criterion).advice,
         "answered": answered,
         "view": view,
         "groups": groups,

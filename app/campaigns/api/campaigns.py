@@ -224,10 +224,20 @@ async def create_campaign(
 
 @router.post("/{slug}/copies", status_code=201, responses=openapi_description_of_refusals(CAMPAIGN_NOT_FOUND))
 async def copy_campaign(
-    request: Request, connection: Transaction, access: CurrentAccess, now: Now, slug: str
+    request: Request,
+    connection: Transaction,
+    access: CurrentAccess,
+    now: Now,
+    slug: str,
+    *,
+    chosen: lifecycle.CampaignCopy | None = None,
 ) -> CampaignSchema:
-    """Create a draft with the settings and the items of a campaign, but none of its answers."""
-    row = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access)
+    """Create a draft with the settings and the items of a campaign, but none of its answers, members and read-only
+    links.
+    """
+    row = await lifecycle.create_copy_of_campaign(
+        connection, slug, now=now, access=access, chosen=chosen or lifecycle.CampaignCopy()
+    )
     return await load_campaign_schema(request, connection, row.slug)
 
 

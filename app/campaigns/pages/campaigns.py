@@ -39,12 +39,15 @@ from app.campaigns.pay import HourlyPay
 from app.campaigns.person_pay import settings_with_tasks_per_person
 from app.campaigns.recordings_check import load_recording_notes
 from app.campaigns.rule_fitting import store_check_remedy_and_return_notice
+from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.campaigns.setup_rail import build_setup_rail
 from app.campaigns.totals import CampaignTotals, MissedItems
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
+from app.payments.connections import load_account_or_none
+from app.payments.money import money_text
 from app.quality.caught_guessers import load_guess_chance_by_kind
 from app.quality.check_remedies import unfit_check_rules
 from app.quality.rule_reach import load_reach_summary
@@ -133,7 +136,7 @@ def is_loopback_url(url: str) -> bool:
 
 @router.get(CAMPAIGN_PATH + "/{action}/confirm")
 async def show_action_confirmation_page(
-    request: Request, connection: Transaction, slug: str, action: str
+    request: Request, connection: Transaction, access: CurrentAccess, slug: str, action: str
 ) -> HTMLResponse:
     """Ask before an action that cannot be undone."""
     if action not in ("launch", "finish", "delete", "revert", "copy"):
@@ -151,7 +154,11 @@ async def show_action_confirmation_page(
         return render_confirmation_page(request, campaign, action)
     consent_context = await load_consent_context(connection, campaign, request.app.state.settings.retention_days)
     if action == "copy":
-        return render_confirmation_page(request, campaign, action, consent_context)
+        facts = consent_context | {
+            "copy_name": await lifecycle.find_free_copy_name(connection, campaign.name, access),
+            "max_name_length": MAX_CAMPAIGN_NAME_CHARACTERS,
+        }
+        return render_confirmation_page(request, campaign, action, facts)
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     priors = await load_sentence_on_own_priors_or_none(connection, campaign.id)
     recordings = await load_recording_notes(connection, campaign)
@@ -165,11 +172,18 @@ async def show_action_confirmation_page(
             await load_guess_chance_by_kind(connection, campaign),
         ),
         "priors": priors,
+        "budget": await load_budget_text_or_empty(connection, campaign),
         "recording_notes": recordings,
         "block_note": await load_short_block_note_or_empty(connection, campaign, with_refusals=True),
         "form_note": note_on_form_origins_of_campaign_or_empty(campaign),
     } | consent_context
     return render_confirmation_page(request, campaign, action, notes)
+
+
+async def load_budget_text_or_empty(connection: Transaction, campaign: CampaignOnPage) -> str:
+    """Return the budget for payments, such as `£4.25`; empty if none is set."""
+    account = await load_account_or_none(connection, campaign.id)
+    return money_text(account.budget, campaign.currency) if account else ""
 
 
 def render_confirmation_page(
@@ -261,10 +275,15 @@ async def submit_writing_of_consent(request: Request, connection: Transaction, s
 
 
 @router.post(CAMPAIGN_PATH + "/copy")
-async def submit_campaign_copy(connection: Transaction, access: CurrentAccess, slug: str, now: Now) -> Response:
-    """Create a copy of the campaign as a draft."""
-    copied_campaign = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access)
-    return redirect_to(campaign_page_url(copied_campaign.slug, "/settings/question", notice="copied"))
+async def submit_campaign_copy(
+    values: FormFields, connection: Transaction, access: CurrentAccess, slug: str, now: Now
+) -> Response:
+    """Create a copy of the campaign as a draft. A form without the field `content` copies the items."""
+    name = values.get("name", "")[:MAX_CAMPAIGN_NAME_CHARACTERS]
+    chosen = lifecycle.CampaignCopy(name=name, items=values.get("content") != "settings")
+    copied_campaign = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access, chosen=chosen)
+    notice = "copied" if chosen.items else "copied-settings"
+    return redirect_to(campaign_page_url(copied_campaign.slug, "/settings/question", notice=notice))
 
 
 @router.post(CAMPAIGN_PATH + "/delete")

@@ -75,7 +75,8 @@ IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
     "`shown_too_long`. Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, "
     "`prior_of_another_law`, `priors_missing`. Files: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, "
     "`media_twice`, `media_unnamed`, `media_missing`, `media_type_unknown`, `media_wrong_kind`, `media_link_refused`. "
-    "Outputs of systems: `system_missing`, `segment_missing`, `output_empty`, `output_twice`, `source_differs`. "
+    "Outputs of systems: `system_missing`, `segment_missing`, `output_empty`, `output_twice`, `source_differs`, "
+    "`system_column_used`. "
     "`details.line` is the line of the file.",
 }
 
@@ -123,9 +124,19 @@ def get_column_mapping_of_request(
         list[Literal["check", "system", "source", "reference"]],
         Query(description="Columns to keep without their special meaning."),
     ] = [],  # noqa: B006 - FastAPI copies it
+    system: Annotated[
+        list[str],
+        Query(
+            description="Column with the outputs of one system, for a table with a column for each system. Repeat it "
+            "for each of them. `identifier` then names the segments (default: the column `segment`, else `id`, else "
+            "row numbers)."
+        ),
+    ] = [],  # noqa: B006 - FastAPI copies it
 ) -> ColumnMapping:
     """Return the use of the columns of a table of items, from the parameters of a request."""
-    return ColumnMapping(id_column_or_none(identifier), shown, template, priors, frozenset(ignore))
+    return ColumnMapping(
+        id_column_or_none(identifier), shown, template, priors, frozenset(ignore), systems=tuple(system)
+    )
 
 
 @router.post(

@@ -2,7 +2,7 @@
 
 import asyncio
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -102,6 +102,16 @@ def parse_prior_use_with_declined_meanings(form_data: FormData) -> tuple[bool, f
     return PRIORS_MEANING in ticked_meanings, frozenset(offered_meanings - ticked_meanings - {PRIORS_MEANING})
 
 
+def system_columns_of_form(form_data: FormData) -> tuple[str, ...]:
+    """Return the columns of which the form says that each is a system."""
+    return tuple(str(name) for name in form_data.getlist("systems"))
+
+
+def identifier_field_name(systems: Sequence[str]) -> str:
+    """Return the field that names the column of ids, or of segments if columns are systems."""
+    return "segment_column" if systems else "identifier"
+
+
 def read_options_of_form(form_data: FormData) -> ReadOptions:
     """Return how to read the file, as the form says."""
     return ReadOptions(
@@ -186,11 +196,14 @@ async def preview_context_or_unreadable_context(
     Columns that were chosen while the file was read in another way do not count. Raises the other refusals.
     """
     has_same_columns = form_data.get("previewed_as", form_data.get("read_as")) == form_data.get("read_as")
+    systems = system_columns_of_form(form_data) if has_same_columns else ()
     identifier, shown, template = (
         nonblank_form_text_or_none(form_data, name) if has_same_columns else None
-        for name in ("identifier", "shown", "template")
+        for name in (identifier_field_name(systems), "shown", "template")
     )
-    chosen_columns = ChosenColumns(identifier, shown, template, *parse_prior_use_with_declined_meanings(form_data))
+    chosen_columns = ChosenColumns(
+        identifier, shown, template, *parse_prior_use_with_declined_meanings(form_data), systems
+    )
     try:
         upload_preview = await asyncio.to_thread(
             build_preview, file.file, file.filename or "", chosen_columns, read_options=read_options_of_form(form_data)
@@ -218,7 +231,8 @@ async def submit_items_import(
             nonblank_form_text_or_none(form_data, "shown"),
             nonblank_form_text_or_none(form_data, "template"),
         )
-        identifier = id_column_or_none(nonblank_form_text_or_none(form_data, "identifier") or "id")
+        systems, meanings = system_columns_of_form(form_data), parse_prior_use_with_declined_meanings(form_data)
+        identifier = id_column_or_none(nonblank_form_text_or_none(form_data, identifier_field_name(systems)) or "id")
         async with slot, database.begin() as connection:
             if show_as := parse_chosen_media_kind_or_none(form_data):
                 await settings_edits.store_changed_settings_or_refuse(
@@ -229,7 +243,7 @@ async def submit_items_import(
                 slug,
                 file.file,
                 file.filename or "",
-                mapping=ColumnMapping(identifier, shown, template, *parse_prior_use_with_declined_meanings(form_data)),
+                mapping=ColumnMapping(identifier, shown, template, *meanings, systems=systems),
                 read_options=read_options_of_form(form_data),
                 replace="replace" in form_data,
                 max_mb=settings.max_upload_mb,

@@ -131,6 +131,10 @@ class AnswerOfAnnotator(BaseModel):
     counts: bool = Field(description="False if the answer or its annotator is excluded, or if it was taken back.")
     excluded: str | None = Field(description="Why and by whom this answer alone was excluded.")
     withdrawn: bool
+    segment: str | None = Field(description="Segment whose outputs were judged; null if items were.")
+    by_criterion: dict[str, list[str]] = Field(
+        description="Answers about the items of `judged` by each criterion; empty with one question."
+    )
 
 
 @router.get("/annotators", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
@@ -181,7 +185,7 @@ async def list_answers(
     limit: AnnotatorLimit = 100,
     offset: AnnotatorOffset = 0,
 ) -> list[AnswerOfAnnotator]:
-    """Return an annotator's answers, newest first; if there are several criteria, with the values of the first."""
+    """Return an annotator's answers, newest first; `judged` has the values by the first criterion."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     annotator_id = await find_annotator_id_or_refuse(connection, campaign, annotator)
     lines = await annotator_answers.load_answer_lines_of_annotator(

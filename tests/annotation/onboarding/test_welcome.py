@@ -79,3 +79,19 @@ async def test_a_platform_that_pays_for_all_tasks_is_told_how_many_there_are(cli
     reply = await client.get(f"/prolific/{campaign.link_key}", params=visit, follow_redirects=True)
     assert "There are 12 such tasks." in reply.text
     assert "You can answer up to 12 such tasks." in (await client.get(f"/link/{campaign.link_key}")).text
+
+
+async def test_how_to_answer_is_said_once_if_it_is_the_same_for_all_criteria(client, engine):
+    criteria = [{"name": name, "question": f"How {name}?"} for name in ("fluent", "adequate")]
+    sentence = "You see one item at a time"
+    alike = await create_running_campaign(engine, welcome=True, design="rating", items_per_hit=1, criteria=criteria)
+    page, _ = await open_campaign_link(client, alike)
+    assert "How fluent?" in page
+    assert "How adequate?" in page
+    assert page.count(sentence) == 1
+    own_ends = [one | {"low_label": f"not {one['name']}"} for one in criteria]
+    other = await create_running_campaign(
+        engine, name="Other", welcome=True, design="rating", items_per_hit=1, criteria=own_ends
+    )
+    page, _ = await open_campaign_link(client, other)
+    assert page.count(sentence) == 2
