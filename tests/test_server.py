@@ -408,7 +408,7 @@ def test_worker_ids_are_not_logged(served):
 
 
 def test_a_misspelled_setting_is_said_at_the_start(tmp_path, monkeypatch):
-    monkeypatch.setenv("EASEL_WORKRES", "4")
+    monkeypatch.setitem(ENVIRONMENT, "EASEL_WORKRES", "4")
     with socket.create_server(("127.0.0.1", 0)) as other:
         result = easel(tmp_path / "data", "serve", "--port", str(other.getsockname()[1]))
     warning = "easel: EASEL_WORKRES is not a setting and has no effect. Did you mean EASEL_WORKERS?"
