@@ -1,5 +1,6 @@
 """Root group of `easel` and the names of its commands; a command's module is imported when it is called."""
 
+import errno
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -41,6 +42,9 @@ COMMANDS = {
     "study": CommandSummary("study", "Study of a campaign on its platform: make a draft."),
     "verify": CommandSummary("exports", "Replay all responses and compare every posterior bit for bit."),
 }
+
+
+FULL_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT)
 
 
 class CommandFailure(click.ClickException):
@@ -94,10 +98,18 @@ def text_of_expected_failure_or_none(problem: Exception) -> str | None:
 
     Imports the kinds of failures only now: the settings alone cost more than `easel --help` may take.
     """
+    from sqlalchemy.exc import DBAPIError
+
     from app.errors import Refusal, StartupProblem
     from app.inference.ground.inestimable import Inestimable
     from app.settings import SettingsProblem
 
+    if isinstance(problem, DBAPIError):
+        from app.cli.run_command import refusal_of_database_error_or_none
+
+        problem = refusal_of_database_error_or_none(problem) or problem
+    if isinstance(problem, OSError) and problem.errno in FULL_DISK_ERRORS:
+        return f"{problem.filename or 'A file'} cannot be written: the disk is full. Free some space. (disk_full)"
     if isinstance(problem, Refusal):
         return f"{problem.message} ({problem.code})"
     if isinstance(problem, StartupProblem | SettingsProblem | Inestimable):

@@ -17,17 +17,34 @@ from app.cli.commands import CommandFailure
 from app.cli.interrupts import STOPPED_TEXT
 from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.database.server_database import open_command_database_and_yield_url
-from app.database.session import DATABASE_ERRORS, create_engine, is_database_away
+from app.database.session import (
+    DATABASE_ERRORS,
+    DISK_FULL_CODE,
+    create_engine,
+    is_database_away,
+    sqlstate_of_error_or_empty,
+)
 from app.errors import Conflict
 from app.settings import read_settings
 
 T = TypeVar("T")
 DATABASE_AWAY_TEXT = "The database did not respond. Everything already stored is kept. Try again in a moment."
+DATABASE_FULL_TEXT = (
+    "The disk of the database is full. Everything already stored is kept. Free some space on it, then try again."
+)
 TransactionWork = Callable[[AsyncConnection], Awaitable[T]]
 
 
 def current_utc_time() -> datetime:
     return datetime.now(UTC)
+
+
+def refusal_of_database_error_or_none(error: Exception) -> Conflict | None:
+    """Return what to tell the user if an error is a lost connection, a full disk or temporary, and not a bug."""
+    if not (isinstance(error, DATABASE_ERRORS) and is_database_away(error)):
+        return None
+    is_full = sqlstate_of_error_or_empty(error) == DISK_FULL_CODE
+    return Conflict(DATABASE_FULL_TEXT if is_full else DATABASE_AWAY_TEXT, code="database_unavailable")
 
 
 def run_with_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
@@ -45,9 +62,9 @@ def run_with_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
             try:
                 return await work(engine)
             except DATABASE_ERRORS as trouble:
-                if not is_database_away(trouble):
+                if (refusal := refusal_of_database_error_or_none(trouble)) is None:
                     raise
-                raise Conflict(DATABASE_AWAY_TEXT, code="database_unavailable") from trouble
+                raise refusal from trouble
             finally:
                 await engine.dispose()
 
