@@ -165,7 +165,7 @@ def test_a_full_disk_of_the_database_is_one_line_that_says_so(easel, database_ur
     result = easel("campaign", "create", "--question", "How often?")
     assert result.stderr == (
         "easel: The disk of the database is full. Everything already stored is kept. Free some space on it, then try "
-        "again. (database_unavailable)\n"
+        "again. (database_full)\n"
     )
 
 

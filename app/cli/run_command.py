@@ -43,15 +43,16 @@ def refusal_of_database_error_or_none(error: Exception) -> Conflict | None:
     """Return what to tell the user if an error is a lost connection, a full disk or temporary, and not a bug."""
     if not (isinstance(error, DATABASE_ERRORS) and is_database_away(error)):
         return None
-    is_full = sqlstate_of_error_or_empty(error) == DISK_FULL_CODE
-    return Conflict(DATABASE_FULL_TEXT if is_full else DATABASE_AWAY_TEXT, code="database_unavailable")
+    if sqlstate_of_error_or_empty(error) == DISK_FULL_CODE:
+        return Conflict(DATABASE_FULL_TEXT, code="database_full")
+    return Conflict(DATABASE_AWAY_TEXT, code="database_unavailable")
 
 
 def run_with_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
     """Run `work` on the database that the environment names, or the embedded one.
 
     Raises:
-        Conflict: `database_unavailable` if the connection is lost.
+        Conflict: `database_unavailable` if the connection is lost, `database_full` if its disk is full.
 
     """
     CURRENT_ACTOR.set(Actor(machine_user_name(), "command"))

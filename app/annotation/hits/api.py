@@ -42,7 +42,7 @@ from app.designs.answer import (
 )
 from app.designs.content import SourceAndReference
 from app.designs.design import visible_text_without_controls_or_raise
-from app.designs.field_flags import RequestBody
+from app.designs.field_flags import InputModel, RequestBody
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.playback import MAX_SECONDS
 from app.designs.remarks import MAX_COMMENT_CHARS, MAX_FLAG_CHARS, WHOLE_HIT, Remark
@@ -243,8 +243,8 @@ async def store_consent(
 TouchCount = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 
 
-class TouchSchema(RequestBody):
-    """Telemetry of one score, as far as the program knows it."""
+class TouchSchema(InputModel):
+    """Telemetry of one score, as far as the program knows it. Further fields are not stored."""
 
     first_touch_ms: TouchCount | None = Field(default=None, description="Time after the HIT was shown, in ms.")
     changes: TouchCount | None = None
