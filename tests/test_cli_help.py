@@ -5,6 +5,7 @@ import sys
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from app.cli.commands import COMMANDS, easel
 
@@ -40,3 +41,13 @@ def test_the_line_about_a_command_begins_as_its_own_help(name):
     assert command is not None
     words = COMMANDS[name].line.rstrip(".").split()[:3]
     assert str(command.help).split()[: len(words)] == words
+
+
+def test_a_misspelled_command_is_answered_with_the_one_that_it_resembles():
+    assert "Did you mean 'campaign'?" in CliRunner().invoke(easel, ["campagn", "list"]).output
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_line_about_a_command_ends_in_dots(name):
+    shown = CliRunner().invoke(easel, [name, "--help"], terminal_width=80).output
+    assert "..." not in shown.partition("\nCommands:")[2]

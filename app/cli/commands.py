@@ -3,6 +3,7 @@
 import errno
 import sys
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from typing import IO, Any
 
@@ -81,6 +82,15 @@ class LazyCommandGroup(click.Group):
         with exit_on_interrupt(), gc_disabled():
             command: click.Command = getattr(import_module(f"app.cli.{COMMANDS[cmd_name].module}"), cmd_name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the one that a misspelled name resembles: Click knows only imported commands."""
+        name = args[0]
+        if not name.startswith("-") and (similar := get_close_matches(name, COMMANDS, n=1)) and name not in COMMANDS:
+            ctx.fail(f"No such command '{name}'. Did you mean '{similar[0]}'?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

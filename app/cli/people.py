@@ -6,6 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.accounts import invitations, members, users
 from app.accounts.roles import MEMBER, NEEDS_BY_CAMPAIGN_ROLE, NEEDS_BY_SCOPE, ROLES, VIEWER
 from app.accounts.tokens import issue_token_or_refuse
+from app.cli.command_group import CommandGroup
 from app.cli.run_command import (
     current_utc_time,
     given_or_likely_server_url,
@@ -18,7 +19,7 @@ from app.errors import NotFound, shorten_echo
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def people() -> None:
     """Researchers of the server and members of campaigns: who may do what, and invitations."""
 
