@@ -115,7 +115,7 @@ def text_of_expected_failure_or_none(problem: Exception) -> str | None:
     from app.settings import SettingsProblem
 
     if isinstance(problem, DBAPIError):
-        from app.cli.run_command import refusal_of_database_error_or_none
+        from app.cli.database_refusals import refusal_of_database_error_or_none
 
         problem = refusal_of_database_error_or_none(problem) or problem
     if isinstance(problem, OSError) and problem.errno in FULL_DISK_ERRORS:

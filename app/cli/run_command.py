@@ -14,38 +14,19 @@ import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.cli.commands import CommandFailure
+from app.cli.database_refusals import refusal_of_database_error_or_none
 from app.cli.interrupts import STOPPED_TEXT
 from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.database.server_database import open_command_database_and_yield_url
-from app.database.session import (
-    DATABASE_ERRORS,
-    DISK_FULL_CODE,
-    create_engine,
-    is_database_away,
-    sqlstate_of_error_or_empty,
-)
-from app.errors import Conflict
+from app.database.session import DATABASE_ERRORS, create_engine
 from app.settings import read_settings
 
 T = TypeVar("T")
-DATABASE_AWAY_TEXT = "The database did not respond. Everything already stored is kept. Try again in a moment."
-DATABASE_FULL_TEXT = (
-    "The disk of the database is full. Everything already stored is kept. Free some space on it, then try again."
-)
 TransactionWork = Callable[[AsyncConnection], Awaitable[T]]
 
 
 def current_utc_time() -> datetime:
     return datetime.now(UTC)
-
-
-def refusal_of_database_error_or_none(error: Exception) -> Conflict | None:
-    """Return what to tell the user if an error is a lost connection, a full disk or temporary, and not a bug."""
-    if not (isinstance(error, DATABASE_ERRORS) and is_database_away(error)):
-        return None
-    if sqlstate_of_error_or_empty(error) == DISK_FULL_CODE:
-        return Conflict(DATABASE_FULL_TEXT, code="database_full")
-    return Conflict(DATABASE_AWAY_TEXT, code="database_unavailable")
 
 
 def run_with_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
