@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterable
 from contextvars import ContextVar
+from ipaddress import ip_network
 from os import environ
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -44,10 +45,31 @@ def _split_at_commas_and_spaces(value: object) -> object:
     return [part for part in value.replace(",", " ").split() if part] if isinstance(value, str) else value
 
 
-def _validate_public_url(address: str) -> str:
+def _validate_web_address(address: str) -> str:
     if not re.fullmatch(rf"{ORIGIN_PATTERN}(/[\w.~-]+)*/?", address):
         raise ValueError(f"'{address}' is not an address such as https://example.org")
     return address.rstrip("/")
+
+
+def _validate_public_url(address: str) -> str:
+    valid = _validate_web_address(address)
+    if urlsplit(valid).path:
+        raise ValueError(
+            f"'{address}' has a path, but Easel needs a host name or a port of its own, such as "
+            "https://easel.example.org"
+        )
+    return valid
+
+
+def _validate_proxies(proxies: tuple[str, ...]) -> tuple[str, ...]:
+    """Return proxies that the server can recognise: it compares addresses, and looks up no names."""
+    for proxy in proxies:
+        try:
+            if proxy != "*":
+                ip_network(proxy)
+        except ValueError:
+            raise ValueError(f"'{proxy}' is not an IP address or network such as 10.0.0.1 or 10.0.0.0/8") from None
+    return proxies
 
 
 def _validate_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
@@ -68,7 +90,7 @@ def _validate_mail_domains(domains: tuple[str, ...]) -> tuple[str, ...]:
 
 def _validate_issuer(address: str) -> str:
     """Return the issuer exactly as the provider writes it, a slash at the end included."""
-    parts = urlsplit(_validate_public_url(address))
+    parts = urlsplit(_validate_web_address(address))
     if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
         raise ValueError(
             f"'{address}' needs https://: otherwise someone who can change its replies can log in as anyone"
@@ -77,7 +99,7 @@ def _validate_issuer(address: str) -> str:
 
 
 def _secure_service_url_without_final_slash_or_raise(address: str) -> str:
-    parts = urlsplit(_validate_public_url(address))
+    parts = urlsplit(_validate_web_address(address))
     if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
         raise ValueError(f"'{address}' needs https://: it gets tokens that can spend money")
     return address.rstrip("/")
@@ -166,7 +188,7 @@ class Settings(BaseSettings):
     )
     public_url: Annotated[str, AfterValidator(_validate_public_url)] | None = Field(
         None,
-        description="Public address of Easel if it is behind a proxy; links start with it.",
+        description="Public address of Easel if it is behind a proxy, without a path; links start with it.",
     )
     drain_seconds: int = Field(
         0,
@@ -177,9 +199,12 @@ class Settings(BaseSettings):
             "load balancer to notice."
         ),
     )
-    proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas_and_spaces)] = Field(
+    proxies: Annotated[
+        tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas_and_spaces), AfterValidator(_validate_proxies)
+    ] = Field(
         ("127.0.0.1",),
-        description="Proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted, comma-separated.",
+        description="IP addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are "
+        "trusted, comma-separated.",
     )
     secret_key: Annotated[SecretStr, AfterValidator(_long_key_or_raise)] | None = Field(
         None,
@@ -297,6 +322,9 @@ class Settings(BaseSettings):
         """Require all three settings of a login provider, or none."""
         if self.oidc_issuer and not (self.oidc_client_id and self.oidc_client_secret.get_secret_value()):
             raise ValueError("EASEL_OIDC_ISSUER needs EASEL_OIDC_CLIENT_ID and EASEL_OIDC_CLIENT_SECRET")
+        for field in () if self.oidc_issuer else ("oidc_client_id", "oidc_domains"):
+            if getattr(self, field) != type(self).model_fields[field].default:
+                raise ValueError(f"{environment_variable_name(field)} needs EASEL_OIDC_ISSUER")
         return self
 
 

@@ -104,7 +104,8 @@ def settings_page() -> str:
     return (
         f"# Server settings\n\n{NOTE}\n"
         "Easel reads its server settings from environment variables. None is required. `easel serve` refuses an\n"
-        "invalid value and names the variable. [Campaigns](../researchers/settings.md) have their own.\n\n"
+        "invalid value and names the variable, and warns of a variable that begins with `EASEL_` but is no setting.\n"
+        "[Campaigns](../researchers/settings.md) have their own.\n\n"
         + table(("variable", "meaning", "default"), *rows)
         + "\nA secret can also be in a file, as Docker and Kubernetes provide secrets. Name the file in\n"
         + ", ".join(f"`{secret_file_variable_name(field)}`" for field in SECRET_SETTINGS[:-1])

@@ -2,11 +2,14 @@
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by name)
 
+import errno
 import json
 import re
 
 import pytest
+from asyncpg import DiskFullError
 from sqlalchemy import make_url
+from sqlalchemy.exc import DBAPIError
 
 from app.database.migrate import newest_schema_revision
 from tests.database.test_embedded import run_sql
@@ -144,3 +147,41 @@ def test_what_easl_aware_has_learned_by_other_rounding_is_stored_again(easel, fi
     assert "(verify_rounding)" in easel("verify", "verbs").stderr
     assert easel("verify", "verbs", "--replay").exit_code == 0
     assert easel("verify", "verbs").exit_code == 0
+
+
+FULL_DISK = """
+    CREATE FUNCTION fail_as_on_a_full_disk() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$
+"""
+
+
+@pytest.mark.own_database
+def test_a_full_disk_of_the_database_is_one_line_that_says_so(easel, database_url):
+    run_sql(
+        database_url,
+        FULL_DISK,
+        "CREATE TRIGGER full_disk BEFORE INSERT ON campaigns EXECUTE FUNCTION fail_as_on_a_full_disk()",
+    )
+    result = easel("campaign", "create", "--question", "How often?")
+    assert result.stderr == (
+        "easel: The disk of the database is full. Everything already stored is kept. Free some space on it, then try "
+        "again. (database_full)\n"
+    )
+
+
+def test_a_full_disk_is_one_line_in_a_backup_too(easel, tmp_path, monkeypatch):
+    async def fail(*_: object, **__: object) -> None:
+        raise DBAPIError("SELECT", None, DiskFullError("No space left on device"))
+
+    monkeypatch.setattr("app.cli.backups.write_dump_and_manifest_to_folder", fail)
+    assert easel("backup", tmp_path).stderr.startswith("easel: The disk of the database is full.")
+
+
+def test_a_file_for_which_the_disk_has_no_space_is_one_line(easel, tmp_path, monkeypatch):
+    async def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "erasures.jsonl"))
+
+    monkeypatch.setattr("app.cli.backups.write_dump_and_manifest_to_folder", fail)
+    assert easel("backup", tmp_path).stderr == (
+        f"easel: {tmp_path}/erasures.jsonl cannot be written: the disk is full. Free some space. (disk_full)\n"
+    )

@@ -407,6 +407,14 @@ def test_worker_ids_are_not_logged(served):
     # `served` looks into all that the server has said, once it has ended.
 
 
+def test_a_misspelled_setting_is_said_at_the_start(tmp_path, monkeypatch):
+    monkeypatch.setitem(ENVIRONMENT, "EASEL_WORKRES", "4")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        result = easel(tmp_path / "data", "serve", "--port", str(other.getsockname()[1]))
+    warning = "easel: EASEL_WORKRES is not a setting and has no effect. Did you mean EASEL_WORKERS?"
+    assert result.stderr.splitlines()[0] == warning
+
+
 def test_a_busy_port_is_said_before_anything_else_is_done(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

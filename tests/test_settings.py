@@ -12,6 +12,7 @@ from app.settings import (
     read_settings,
     secret_file_variable_name,
 )
+from app.unknown_settings import iterate_unknown_setting_sentences
 
 
 @pytest.fixture(autouse=True)
@@ -104,9 +105,55 @@ def test_what_is_not_an_origin_is_refused(monkeypatch, origin):
     assert "EASEL_FRAME_ANCESTORS" in problem(monkeypatch, EASEL_FRAME_ANCESTORS=origin)
 
 
-def test_the_public_address_may_have_a_path_and_loses_its_last_slash(monkeypatch):
-    monkeypatch.setenv("EASEL_PUBLIC_URL", "https://lab.example/easel/")
-    assert read_settings().public_url == "https://lab.example/easel"
+def test_the_public_address_loses_its_last_slash(monkeypatch):
+    monkeypatch.setenv("EASEL_PUBLIC_URL", "https://lab.example/")
+    assert read_settings().public_url == "https://lab.example"
+
+
+def test_a_public_address_below_a_path_is_refused_because_pages_link_to_the_root(monkeypatch):
+    assert problem(monkeypatch, EASEL_PUBLIC_URL="https://lab.example/easel/") == (
+        "EASEL_PUBLIC_URL 'https://lab.example/easel/' has a path, but Easel needs a host name or a port of its own, "
+        "such as https://easel.example.org"
+    )
+
+
+@pytest.mark.parametrize("proxy", ["*", "10.0.0.1", "10.0.0.0/8", "::1", "fd00::/8"])
+def test_a_proxy_is_an_ip_address_or_a_network(monkeypatch, proxy):
+    monkeypatch.setenv("EASEL_PROXIES", proxy)
+    assert read_settings().proxies == (proxy,)
+
+
+@pytest.mark.parametrize("proxy", ["nginx", "proxy.example.org", "10.0.0.1:80", "10.0.0.5/8"])
+def test_a_proxy_that_would_never_be_recognised_is_refused(monkeypatch, proxy):
+    assert problem(monkeypatch, EASEL_PROXIES=f"127.0.0.1,{proxy}") == (
+        f"EASEL_PROXIES '{proxy}' is not an IP address or network such as 10.0.0.1 or 10.0.0.0/8"
+    )
+
+
+@pytest.mark.parametrize("name", ["EASEL_OIDC_CLIENT_ID", "EASEL_OIDC_DOMAINS"])
+def test_settings_of_a_provider_without_its_issuer_are_refused(monkeypatch, name):
+    assert problem(monkeypatch, **{name: "lab.example"}) == f"{name} needs EASEL_OIDC_ISSUER"
+
+
+def test_a_misspelled_variable_is_named_with_the_setting_that_it_resembles():
+    environment = {"EASEL_WORKRES": "4", "EASEL_COLOUR": "red", "EASEL_PORT": "1", "HOME": "/"}
+    assert list(iterate_unknown_setting_sentences(environment)) == [
+        "EASEL_COLOUR is not a setting and has no effect.",
+        "EASEL_WORKRES is not a setting and has no effect. Did you mean EASEL_WORKERS?",
+    ]
+
+
+def test_every_setting_and_every_file_of_a_secret_is_known():
+    names = [environment_variable_name(field) for field in Settings.model_fields]
+    files = [secret_file_variable_name(field) for field in SECRET_SETTINGS]
+    others = ["EASEL_SERVICE_TOKEN_LAB", "EASEL_PUBLISH", "EASEL_MEMORY"]
+    assert list(iterate_unknown_setting_sentences(dict.fromkeys([*names, *files, *others], "x"))) == []
+
+
+def test_a_password_with_an_at_sign_is_not_taken_for_a_host_and_not_repeated(monkeypatch):
+    message = problem(monkeypatch, DATABASE_URL="postgresql://easel:p@geheim/w:rd@127.0.0.1/easel")
+    assert "geheim" not in message
+    assert message.endswith("Write @ as %40, / as %2F and : as %3A in a user name or password")
 
 
 @pytest.mark.parametrize("address", ["lab.example", "https://lab.example/?a=b", "ftp://lab.example", "https://"])

@@ -12,6 +12,7 @@ from app.accounts.guards import program_router
 from app.accounts.log_query import AuditLogQuery
 from app.accounts.roles import NEEDS_BY_SCOPE
 from app.database.audit_log import CURRENT_ACTOR, Actor
+from app.designs.field_flags import RequestBody
 from app.http.dependencies import Database, Now, Transaction, client_network_or_empty, openapi_description_of_refusals
 from app.http.paging import Page
 from app.record.campaign import load_campaign_by_slug_or_refuse
@@ -23,7 +24,7 @@ router = APIRouter(prefix="/api/v1", tags=["Tokens"])
 CredentialText = Annotated[str, StringConstraints(max_length=200)]
 
 
-class Credentials(BaseModel):
+class Credentials(RequestBody):
     name: CredentialText = Field(description="Login name.")
     password: Annotated[str, StringConstraints(max_length=passwords.MAX_PASSWORD_CHARACTERS)]
     token_name: CredentialText = Field(default="API", description="What the token is for; shown on the account page.")

@@ -92,10 +92,18 @@ async def insert_and_return_user_or_refuse(
     return row
 
 
-async def delete_user_unless_self_or_last_owner(connection: AsyncConnection, user_id: int, *, actor_id: int) -> None:
+async def delete_user_unless_self_or_last_owner(
+    connection: AsyncConnection, user_id: int, *, actor_id: int | None
+) -> None:
     """Remove a researcher with their sessions and tokens. No one can remove themselves, so at least one always stays.
 
+    Args:
+        connection: The connection.
+        user_id: The researcher.
+        actor_id: Who removes them; None for a command.
+
     Raises `Conflict` (`own_account`, `last_owner`), `NotFound` (`user_not_found`).
+
     """
     if user_id == actor_id:
         raise Conflict("You cannot remove yourself. Ask another researcher to do it.", code="own_account")

@@ -2,7 +2,9 @@
 
 import smtplib
 import ssl
+from datetime import UTC, datetime
 from email.message import EmailMessage
+from email.utils import format_datetime, make_msgid, parseaddr
 from urllib.parse import unquote, urlsplit
 
 from app.alerts.settings import is_loopback_name
@@ -43,6 +45,9 @@ def build_mail_message(sender: str, receiver: str, subject: str, body: str) -> E
     # A mail client would decode text that looks like an encoded word, perhaps to a line break.
     message["Subject"] = " ".join(subject.replace("=?", "= ?").split())[:MAX_MAIL_SUBJECT_CHARACTERS]
     message["From"], message["To"] = sender, receiver
+    # Not every mail server adds these two, and filters distrust mail without them.
+    message["Date"] = format_datetime(datetime.now(UTC))
+    message["Message-ID"] = make_msgid(domain=parseaddr(sender)[1].rpartition("@")[2])
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(body, cte="quoted-printable")  # which every server passes on
     return message

@@ -8,6 +8,7 @@ import click
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.cli.command_group import CommandGroup
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction, run_with_engine
 from app.cli.text_table import print_text_table
 from app.designs.campaign import Campaign
@@ -23,7 +24,7 @@ ANNOTATOR_LIST_TITLES = ("Name", "Answers", "Counted", "Median s", "Hours", "Cha
 reason_option = click.option("--reason", required=True, help=("Reason; kept with the decision and in the audit log."))
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def annotators() -> None:
     """Annotators of a campaign: list them; hold, exclude and restore them or individual answers."""
 

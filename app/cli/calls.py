@@ -5,6 +5,7 @@ from typing import get_args
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.cli.command_group import CommandGroup
 from app.cli.run_command import json_option, print_json, run_in_transaction
 from app.cli.text_table import print_text_table
 from app.record.campaign import load_campaign_by_slug_or_refuse
@@ -19,7 +20,7 @@ from app.server_calls.ledger import (
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def calls() -> None:
     """Calls that tell the annotators' platform how visits ended: list, repeat and decide about them."""
 

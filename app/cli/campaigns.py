@@ -28,6 +28,7 @@ from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
 from app.campaigns.totals import sentences_on_totals
 from app.cli.answer_files import print_preview_of_responses, with_answer_file_options
+from app.cli.command_group import CommandGroup
 from app.cli.conditions import print_square_counts
 from app.cli.interrupts import STOPPED_TEXT
 from app.cli.items import items_group
@@ -78,7 +79,7 @@ CAMPAIGN_ACTION_HELP = {
 }
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def campaign() -> None:
     """Create campaigns, import into them and change their status."""
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import click
 from sqlalchemy import make_url, text
 
+from app.cli.command_group import CommandGroup
 from app.cli.text_table import terminal_width, wrap_text_into_lines
 from app.database.cluster import (
     are_tables_distributed,
@@ -30,7 +31,7 @@ ROOMS_OF_ONE_CAMPAIGN = ("annotation.", "exports.")
 DRY_RUN_SCHEMA = "easel_dry_run"
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def cluster() -> None:
     """Spread campaigns over the servers of a Citus cluster."""
 

@@ -1,7 +1,9 @@
 """Root group of `easel` and the names of its commands; a command's module is imported when it is called."""
 
+import errno
 import sys
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from typing import IO, Any
 
@@ -43,6 +45,9 @@ COMMANDS = {
 }
 
 
+FULL_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT)
+
+
 class CommandFailure(click.ClickException):
     """Failure that prints one line on stderr and exits with code 1."""
 
@@ -78,6 +83,15 @@ class LazyCommandGroup(click.Group):
             command: click.Command = getattr(import_module(f"app.cli.{COMMANDS[cmd_name].module}"), cmd_name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the one that a misspelled name resembles: Click knows only imported commands."""
+        name = args[0]
+        if not name.startswith("-") and (similar := get_close_matches(name, COMMANDS, n=1)) and name not in COMMANDS:
+            ctx.fail(f"No such command '{name}'. Did you mean '{similar[0]}'?")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -94,10 +108,18 @@ def text_of_expected_failure_or_none(problem: Exception) -> str | None:
 
     Imports the kinds of failures only now: the settings alone cost more than `easel --help` may take.
     """
+    from sqlalchemy.exc import DBAPIError
+
     from app.errors import Refusal, StartupProblem
     from app.inference.ground.inestimable import Inestimable
     from app.settings import SettingsProblem
 
+    if isinstance(problem, DBAPIError):
+        from app.cli.database_refusals import refusal_of_database_error_or_none
+
+        problem = refusal_of_database_error_or_none(problem) or problem
+    if isinstance(problem, OSError) and problem.errno in FULL_DISK_ERRORS:
+        return f"{problem.filename or 'A file'} cannot be written: the disk is full. Free some space. (disk_full)"
     if isinstance(problem, Refusal):
         return f"{problem.message} ({problem.code})"
     if isinstance(problem, StartupProblem | SettingsProblem | Inestimable):

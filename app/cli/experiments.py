@@ -11,6 +11,7 @@ import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, open_link_url_of_campaign
+from app.cli.command_group import CommandGroup
 from app.cli.run_command import current_utc_time, given_or_likely_server_url, run_in_transaction, run_with_engine
 from app.database.bulk import open_snapshot
 from app.errors import Conflict
@@ -51,7 +52,7 @@ REQUIRED_PACKAGES = ("pyarrow", "matplotlib")
 CommandFunction = Callable[..., Any]
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def experiment() -> None:
     """Repeat an experiment of the papers with simulated annotators, or with people."""
 

@@ -12,6 +12,7 @@ from app.campaigns.known_answers import (
     MIN_GOLD_ITEMS,
     KnownAnswersChoice,
 )
+from app.cli.command_group import CommandGroup
 from app.cli.run_command import current_utc_time, run_in_transaction
 from app.cli.settings_options import READABLE_FILE
 from app.errors import join_names, pluralize
@@ -23,7 +24,7 @@ ITEM_ACTION_PHRASES = {"retire": "Retired", "restore": "Restored", "delete": "De
 item_ids_argument = click.argument("item_ids", metavar="ID...", nargs=-1, required=True)
 
 
-@click.group("items")
+@click.group("items", cls=CommandGroup)
 def items_group() -> None:
     """Retire, restore, delete and correct single items, and use some as gold items."""
 

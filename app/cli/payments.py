@@ -7,6 +7,7 @@ from typing import get_args
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.cli.command_group import CommandGroup
 from app.cli.run_command import (
     current_utc_time,
     given_or_likely_server_url,
@@ -30,7 +31,7 @@ from app.payments.send_request import load_prepared_bonuses, request_sending_of_
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def payments() -> None:
     """Bonuses of a campaign: add them, let the server send them, decide about unclear ones, and list all payments."""
 

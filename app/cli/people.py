@@ -4,7 +4,9 @@ import click
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts import invitations, members, users
-from app.accounts.roles import MEMBER, NEEDS_BY_CAMPAIGN_ROLE, ROLES, VIEWER
+from app.accounts.roles import MEMBER, NEEDS_BY_CAMPAIGN_ROLE, NEEDS_BY_SCOPE, ROLES, VIEWER
+from app.accounts.tokens import issue_token_or_refuse
+from app.cli.command_group import CommandGroup
 from app.cli.run_command import (
     current_utc_time,
     given_or_likely_server_url,
@@ -17,7 +19,7 @@ from app.errors import NotFound, shorten_echo
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def people() -> None:
     """Researchers of the server and members of campaigns: who may do what, and invitations."""
 
@@ -119,6 +121,47 @@ def change_server_role(name: str, role: str) -> None:
 
     run_in_transaction(work)
     click.echo(f"{name} is {role} of this server.")
+
+
+@people.command("remove")
+@click.argument("name")
+def remove_researcher(name: str) -> None:
+    """Remove the researcher NAME from the server, with their sessions and API tokens. Campaigns stay."""
+
+    async def work(connection: AsyncConnection) -> None:
+        user_id = await find_user_id_of_name_or_refuse(connection, name)
+        await users.delete_user_unless_self_or_last_owner(connection, user_id, actor_id=None)
+
+    run_in_transaction(work)
+    click.echo(f"{name} is no longer a researcher of this server.")
+
+
+@people.command("token")
+@click.argument("name")
+@click.argument("token_name")
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(list(NEEDS_BY_SCOPE)),
+    multiple=True,
+    required=True,
+    help="What the token may do. Repeat the option for several scopes.",
+)
+@click.option("--campaign", "slug", help="Slug of the only campaign that the token is for. Default: all campaigns.")
+def print_api_token(name: str, token_name: str, *, scopes: tuple[str, ...], slug: str | None) -> None:
+    """Print a new API token with the rights of the researcher NAME. TOKEN_NAME says what it is for.
+
+    Easel stores only its digest. The account page of the researcher lists it, and revokes it.
+    """
+
+    async def work(connection: AsyncConnection) -> str:
+        user_id = await find_user_id_of_name_or_refuse(connection, name)
+        campaign = None if slug is None else await load_campaign_by_slug_or_refuse(connection, slug)
+        return await issue_token_or_refuse(
+            connection, user_id, token_name, now=current_utc_time(), scopes=scopes, campaign=campaign
+        )
+
+    click.echo(run_in_transaction(work))
 
 
 async def find_user_id_of_name_or_refuse(connection: AsyncConnection, name: str) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.cli.command_group import CommandGroup
 from app.cli.commands import CommandFailure
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction, run_with_engine
 from app.cli.text_table import print_text_table
@@ -24,7 +25,7 @@ from app.record.campaign import load_campaign_by_slug_or_refuse
 campaign_option = click.option("--campaign", "slug", help="Only this campaign. Default: all campaigns.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def person() -> None:
     """One person's data: find them by an id, a name or a code; write a copy; erase them."""
 

@@ -14,15 +14,14 @@ import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.cli.commands import CommandFailure
+from app.cli.database_refusals import refusal_of_database_error_or_none
 from app.cli.interrupts import STOPPED_TEXT
 from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.database.server_database import open_command_database_and_yield_url
-from app.database.session import DATABASE_ERRORS, create_engine, is_database_away
-from app.errors import Conflict
+from app.database.session import DATABASE_ERRORS, create_engine
 from app.settings import read_settings
 
 T = TypeVar("T")
-DATABASE_AWAY_TEXT = "The database did not respond. Everything already stored is kept. Try again in a moment."
 TransactionWork = Callable[[AsyncConnection], Awaitable[T]]
 
 
@@ -34,7 +33,7 @@ def run_with_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
     """Run `work` on the database that the environment names, or the embedded one.
 
     Raises:
-        Conflict: `database_unavailable` if the connection is lost.
+        Conflict: `database_unavailable` if the connection is lost, `database_full` if its disk is full.
 
     """
     CURRENT_ACTOR.set(Actor(machine_user_name(), "command"))
@@ -45,9 +44,9 @@ def run_with_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
             try:
                 return await work(engine)
             except DATABASE_ERRORS as trouble:
-                if not is_database_away(trouble):
+                if (refusal := refusal_of_database_error_or_none(trouble)) is None:
                     raise
-                raise Conflict(DATABASE_AWAY_TEXT, code="database_unavailable") from trouble
+                raise refusal from trouble
             finally:
                 await engine.dispose()
 

@@ -1,5 +1,6 @@
 """`easel serve`, `easel migrate`, `easel login`."""
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -13,6 +14,7 @@ from app.database.migrate import upgrade_schema
 from app.database.server_database import open_server_database_and_yield_url
 from app.server.serve import may_server_run_on_same_data, run_server
 from app.settings import Settings, read_settings
+from app.unknown_settings import iterate_unknown_setting_sentences
 
 
 def make_server_option(name: str, click_type: Any) -> Callable[[Any], Any]:
@@ -28,6 +30,8 @@ def make_server_option(name: str, click_type: Any) -> Callable[[Any], Any]:
 def serve(*, with_demo: bool, **option_values: Any) -> None:
     """Start the server, and PostgreSQL with it unless DATABASE_URL is set."""
     overrides = {name: value for name, value in option_values.items() if value is not None}
+    for sentence in iterate_unknown_setting_sentences(os.environ):
+        click.echo(f"easel: {sentence}", err=True)
     with suppress(KeyboardInterrupt):
         run_server(read_settings().model_copy(update=overrides), with_demo=with_demo)
     click.echo("Stopped.")

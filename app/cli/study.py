@@ -4,6 +4,7 @@ import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.accounts.secrets import load_or_create_installation_key
+from app.cli.command_group import CommandGroup
 from app.cli.run_command import current_utc_time, given_or_likely_server_url, run_with_engine
 from app.payments.connections import ServiceConnector
 from app.payments.token_encryption import TokenCipher
@@ -25,7 +26,7 @@ async def load_service_connector(engine: AsyncEngine) -> ServiceConnector:
     return ServiceConnector(settings, TokenCipher(key))
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def study() -> None:
     """Study of a campaign on its platform: make a draft from the campaign's settings and plan, and test it."""
 

@@ -3,7 +3,7 @@
 from typing import Any
 from unicodedata import category
 
-from pydantic import AfterValidator, BaseModel, GetCoreSchemaHandler
+from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticKnownError
 from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
@@ -129,3 +129,9 @@ class InputModel(BaseModel):
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema: CoreSchema = pydantic_schema_refusing_bools(handler(source))
         return schema
+
+
+class RequestBody(InputModel):
+    """Base of models of JSON that programs send; refuses fields that it does not know, so that none is lost."""
+
+    model_config = ConfigDict(extra="forbid")

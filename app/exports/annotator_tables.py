@@ -4,16 +4,20 @@ import json
 
 from sqlalchemy import text
 
+from app.annotation.platforms.programs import API_PLATFORM
 from app.database.bulk import StatementTable
 from app.record.remarks import FIND_ALL_REMARKS
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 from app.text.spreadsheets import guard_against_formula
 
 # One row per arrival of an annotator. `completed_at` is when the annotator was told that they are done; `hits_counted`
-# omits HITs that a decision excludes; `barred` says whether the annotator is held or excluded.
+# omits HITs that a decision excludes; `barred` says whether the annotator is held or excluded. The visits of annotators
+# of the API have no ids of their own, so `assignment` is the id that the program gave the annotator.
 ASSIGNMENTS = StatementTable(
     text(f"""
-    SELECT a.pseudonym AS annotator, named.name, a.platform, s.external_id AS assignment, s.arrived_at,
+    SELECT a.pseudonym AS annotator, named.name, a.platform,
+           CASE WHEN a.platform = '{API_PLATFORM.name}' THEN a.worker_id ELSE s.external_id END AS assignment,
+           s.arrived_at,
            count(r.seq) FILTER (WHERE r.replaces IS NULL) AS hits_answered, max(r.received_at) AS last_answer_at,
            s.completed_at, count(r.seq) FILTER (WHERE r.counts) AS hits_counted, a.barred
     FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id

@@ -82,7 +82,9 @@ ANSWER_ENTRIES = {
     "name": ColumnEntry("Name of the annotator on Easel's pages", values="A1, A2, ..."),
     "source": ColumnEntry("Where the answer came from", values="a platform, import or simulation"),
     "platform": ColumnEntry("Platform from which the annotator came"),
-    "assignment": ColumnEntry("The platform's id of the assignment; do not publish it"),
+    "assignment": ColumnEntry(
+        "The platform's id of the assignment, or the id that a program gave the annotator; do not publish it"
+    ),
     "hit": ColumnEntry("Number of the task", values="1, 2, ..."),
     "iteration": ColumnEntry("Iteration of the task; empty without iterations", values="0, 1, ..."),
     "position": ColumnEntry("Place of the item in the task", values="1, 2, ..."),

@@ -3,12 +3,12 @@
 import logging
 import re
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Network, ip_address
-from itertools import chain, islice
+from itertools import islice
 from typing import Annotated, Any, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -35,11 +35,11 @@ from app.errors import (
     Refusal,
     Unauthenticated,
     shorten_echo,
-    strip_validator_prefix,
 )
 from app.http.languages.catalogue import BROWSER_LANGUAGE, ENGLISH, LANGUAGES, negotiate_language
 from app.http.languages.refusals import translate_refusal
 from app.http.middleware import FORM_ORIGINS_STATE_KEY, FRAME_ORIGINS_STATE_KEY, LOADS_HTTPS_STATE_KEY
+from app.http.request_problems import field_path, iterate_request_problems
 from app.http.templating import LANGUAGE_PARAMETER, template_environment
 from app.settings import Settings
 
@@ -366,33 +366,12 @@ def handle_invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  (registered for this class only)
     if any(problem["type"] == "json_invalid" for problem in error.errors()):
         return unreadable_body_response(request, "This is not JSON")
-    problem_pairs = islice(
-        chain.from_iterable(map(iterate_locations_and_messages_of_problems, error.errors())), MAX_REQUEST_PROBLEMS
-    )
     problems = [
-        {"field": field_path(location), "message": strip_validator_prefix(words)} for location, words in problem_pairs
+        {"field": field_path(location), "message": words}
+        for location, words in islice(iterate_request_problems(error.errors()), MAX_REQUEST_PROBLEMS)
     ]
     message = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems)
     return refusal_response(request, 422, "invalid", message, {"fields": problems})
-
-
-def iterate_locations_and_messages_of_problems(problem: Mapping[str, Any]) -> Iterator[tuple[Sequence[int | str], str]]:
-    """Yield the location and the message of each problem.
-
-    A check of several settings together names the wrong one in its context: `field`, for a criterion with its `number`.
-    A check of a design's settings has `problems`, the message of each setting.
-    """
-    location, context = problem["loc"], problem.get("ctx", {})
-    problems_by_field: Mapping[str, str] = context.get("problems", {})
-    for name, words in problems_by_field.items():
-        yield (*location, name), words
-    if not problems_by_field:
-        yield (*location, *(context[part] for part in ("number", "field") if part in context)), problem["msg"]
-
-
-def field_path(location: Sequence[int | str]) -> str:
-    """Return the path of a field in a body, such as `scores.v7`, with long names shortened."""
-    return ".".join(shorten_echo(str(part)) for part in location if part != "body") or "body"
 
 
 def unreadable_body_response(request: Request, reason: str) -> Response:

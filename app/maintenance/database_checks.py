@@ -200,11 +200,20 @@ def finding_about_clock(database_time: datetime, machine_time: datetime) -> Inst
     )
 
 
+MIGRATE_REMEDY = "Run `easel migrate` after a backup."
+SCHEMA_REMEDIES = {  # by the code of the problem; docs/operators/upgrading.md lists them, too
+    "schema_too_new": "Install the newer version on this server, or restore a backup from before that upgrade.",
+    "schema_too_old": "Upgrade to the last 0.1 release first: docs/operators/upgrading.md shows how.",
+    "schema_unknown": "Check DATABASE_URL, or restore a backup.",
+}
+
+
 async def load_finding_about_schema(connection: AsyncConnection) -> InstallationFinding:
     try:
         require_newest_schema(await load_schema_revision_on_connection_or_none(connection))
     except StartupProblem as problem:
-        return InstallationFinding("schema", Severity.FAULT, str(problem), "Run `easel migrate` after a backup.")
+        remedy = SCHEMA_REMEDIES.get(problem.code, MIGRATE_REMEDY)
+        return InstallationFinding("schema", Severity.FAULT, str(problem), remedy)
     return InstallationFinding("schema", Severity.OK, f"The schema is at {newest_schema_revision()}.")
 
 

@@ -1,6 +1,7 @@
 """All checks of `easel doctor` on the installation that the environment describes."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from datetime import datetime
 
@@ -13,6 +14,7 @@ from app.maintenance.finding import InstallationFinding, Severity
 from app.maintenance.machine_checks import list_findings_about_machine
 from app.settings import Settings, SettingsProblem, read_settings
 from app.text.redaction import describe_exception_without_values
+from app.unknown_settings import iterate_unknown_setting_sentences
 
 
 def list_findings_about_installation(clock: Callable[[], datetime]) -> list[InstallationFinding]:
@@ -22,6 +24,10 @@ def list_findings_about_installation(clock: Callable[[], datetime]) -> list[Inst
     except SettingsProblem as problem:
         return [InstallationFinding("settings", Severity.FAULT, f"{problem}.", "Correct these environment variables.")]
     findings = [InstallationFinding("settings", Severity.OK, "All settings are valid.")]
+    findings += [
+        InstallationFinding("unknown settings", Severity.WARNING, sentence, "Correct or remove this variable.")
+        for sentence in iterate_unknown_setting_sentences(os.environ)
+    ]
     findings += asyncio.run(list_findings_about_machine(settings, now=clock()))
     if settings.database_url is None and not is_cluster_in_data_directory(settings.data_dir):
         message = f"There is no database in {settings.data_dir} yet, and DATABASE_URL is not set."

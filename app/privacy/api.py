@@ -7,6 +7,7 @@ from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.accounts.guards import program_router
+from app.designs.field_flags import RequestBody
 from app.http.dependencies import (
     AppSettings,
     Database,
@@ -26,7 +27,7 @@ from app.record.campaign import load_campaign_by_slug_or_refuse
 router = program_router("/api/v1/campaigns/{slug}", "People’s data")
 
 
-class PersonSearch(BaseModel):
+class PersonSearch(RequestBody):
     term: Annotated[
         str,
         Field(
@@ -54,7 +55,7 @@ class StoredPersonSchema(BaseModel):
     rule: ErasureRule | None
 
 
-class ErasureRequest(BaseModel):
+class ErasureRequest(RequestBody):
     rule: ErasureRule = Field(
         description="anonymise: ids, names and free text are erased; judgments stay. remove: the answers, too."
     )

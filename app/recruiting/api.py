@@ -6,6 +6,7 @@ from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.accounts.guards import program_router
+from app.designs.field_flags import RequestBody
 from app.http.dependencies import Database, Now, openapi_description_of_refusals, request_base_url
 from app.payments.dependencies import Connector
 from app.recruiting.studies import (
@@ -71,7 +72,7 @@ class StudySchema(BaseModel):
         )
 
 
-class StudyActionSchema(BaseModel):
+class StudyActionSchema(RequestBody):
     action: Literal["publish", "pause", "resume", "places"]
     total: str = Field("", max_length=20, description="To publish: the total of all rewards, such as `120.00`.")
     places: str = Field("", max_length=10, description="The new number of places.")
@@ -119,7 +120,7 @@ async def change_study_state_or_places_by_program(
     return StudySchema.from_view(await load_study_view_or_refuse(database, connector, slug, request_base_url(request)))
 
 
-class TestParticipantSchema(BaseModel):
+class TestParticipantSchema(RequestBody):
     __test__ = False  # for pytest, which would collect it
     email: str = Field(
         "", max_length=254, description="E-mail address of a test participant to add first, if there is none yet."

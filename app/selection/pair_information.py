@@ -9,11 +9,14 @@ h(Phi(x)) = exp(-x^2 / (pi ln 2)), both terms have a closed form, which is withi
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.preferences.joint_thurstone import JointScores
+if TYPE_CHECKING:  # its module is slow to import, and most processes rank no pairs
+    from app.inference.preferences.joint_thurstone import JointScores
+
 
 ENTROPY_WIDTH = math.pi * math.log(2.0) / 2.0  # variance of the Normal density that has the shape of h(Phi(x))
 ROWS_PER_BLOCK = 32  # of pairs that are examined at once
@@ -44,7 +47,7 @@ def comparison_information(distance: Floats, variance: Floats) -> Floats:
     return information
 
 
-def most_informative_pair_of_items(joint: JointScores, items: ItemNumbers) -> tuple[int, int]:
+def most_informative_pair_of_items(joint: "JointScores", items: ItemNumbers) -> tuple[int, int]:
     """Return the two of at least two items whose comparison tells the most.
 
     Pairs that are too far apart to tell more than the best neighbours, whatever their variance, are not examined.

@@ -12,12 +12,12 @@ means and variances of the campaign's law.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from app.inference.observations.comparisons import pair_outcome_columns_from_hits
-from app.inference.preferences.joint_thurstone import JointScores, fit_joint_scores
 from app.selection.buckets import Pick
 from app.selection.even_rule import (
     FEWEST_JUDGMENTS,
@@ -36,6 +36,9 @@ from app.selection.pair_information import (
     most_informative_pair_of_items,
 )
 from app.selection.rule import ItemValues, SelectionSettings
+
+if TYPE_CHECKING:  # its module is slow to import, and most processes rank no pairs
+    from app.inference.preferences.joint_thurstone import JointScores
 
 MOST_INFORMATIVE = "most_informative"
 MIN_COMPARISONS_PER_ITEM = 5
@@ -89,7 +92,7 @@ class ComparisonLog:
             for comparison in comparisons:
                 self.joint.learn_comparison(*comparison)
 
-    def begin_due_fit_and_return_function_or_none(self) -> Callable[[], tuple[JointScores, int]] | None:
+    def begin_due_fit_and_return_function_or_none(self) -> "Callable[[], tuple[JointScores, int]] | None":
         """Return the fit that is due, or None. It may run in a thread; pass its result to
         `replace_posterior_by_fitted_one`, or call `forget_begun_fit` if there is none.
         """
@@ -103,7 +106,7 @@ class ComparisonLog:
         """Let the fit that has begun become due again, since it failed or its result was lost."""
         self._fits_begun_to = 0
 
-    def replace_posterior_by_fitted_one(self, joint: JointScores, learned_count: int) -> None:
+    def replace_posterior_by_fitted_one(self, joint: "JointScores", learned_count: int) -> None:
         """Take a fitted posterior that has learned the first `learned_count` comparisons."""
         for comparison in self._comparisons[learned_count:]:
             joint.learn_comparison(*comparison)
@@ -119,8 +122,10 @@ class ComparisonLog:
 
 def fit_posterior_and_learn_later_comparisons(
     comparisons: Sequence[Comparison], size: int, item_count: int
-) -> tuple[JointScores, int]:
+) -> "tuple[JointScores, int]":
     """Return the posterior fitted to the first `size` comparisons and updated by the others, and their number."""
+    from app.inference.preferences.joint_thurstone import fit_joint_scores
+
     joint = fit_joint_scores(*np.array(comparisons[:size], np.intp).T, item_count=item_count)
     for comparison in comparisons[size:]:
         joint.learn_comparison(*comparison)
@@ -245,7 +250,7 @@ class InformativeCompanionsOfLargeCampaigns(LeastJudgedCompanions):
         )
 
 
-def comparison_information_from_joint_posterior(joint: JointScores, items: ItemNumbers, other_item: int) -> Floats:
+def comparison_information_from_joint_posterior(joint: "JointScores", items: ItemNumbers, other_item: int) -> Floats:
     """Return the information of comparing each item, (n,), with another one."""
     return comparison_information(
         joint.mean[items] - joint.mean[other_item], joint.difference_variance[other_item, items]

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.accounts.guards import program_router
+from app.designs.field_flags import RequestBody
 from app.http.dependencies import RowId, Transaction, openapi_description_of_refusals
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.server_calls.ledger import (
@@ -41,13 +42,13 @@ class ServerCallSchema(BaseModel):
     decided_by: str | None
 
 
-class ServerCallDecision(BaseModel):
+class ServerCallDecision(RequestBody):
     decision: CallDecision = Field(
         description="sent: the platform counted the call. again: make it once more. cancel: drop it."
     )
 
 
-class RepetitionOfServerCalls(BaseModel):
+class RepetitionOfServerCalls(RequestBody):
     state: RepeatedState = Field(description="failed: what the platform refused. unknown: what it may have counted.")
 
 

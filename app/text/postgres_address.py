@@ -206,6 +206,11 @@ def parse_postgres_address(text: str) -> PostgresAddress:
     scheme = parts["scheme"].partition("+")[0]
     if scheme not in ("postgres", "postgresql"):
         raise AddressProblem(f"names {parts['scheme']}, but Easel works only with PostgreSQL (postgresql://...)")
+    if "@" in (parts["database"] or ""):
+        raise AddressProblem(
+            "has more than one @, so where the host begins is unclear. Write @ as %40, / as %2F and : as %3A in a user "
+            "name or password"
+        )
     query = parse_qsl(parts["query"] or "", keep_blank_values=True)
     location = {name: [value for key, value in query if key == name] for name in LOCATION_PARAMETERS}
     host_texts = [part for names in location["host"] for part in names.split(",")]

@@ -10,8 +10,6 @@ from datetime import date, datetime, time
 from functools import partial
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
-import openpyxl
-
 from app.errors import (
     Invalid,
     TooLarge,
@@ -72,6 +70,8 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, read_options: ReadOption
             `column_twice`, `too_many_columns`, `read_as_unsuited`; while rows are read `cell_too_long`.
 
     """
+    import openpyxl  # slow to import, and few uploads are workbooks
+
     refuse_unsafe_workbook(file, max_mb)
     sheet = read_options.sheet
     workbook = call_openpyxl_or_refuse(

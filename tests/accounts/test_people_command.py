@@ -92,3 +92,32 @@ async def test_a_role_for_the_whole_server_is_set(easel, accepts):
     assert await listed(easel) == {"ada": "member"}
     assert (await run(easel, "people", "role", "ada", "owner")).output == "ada is owner of this server.\n"
     assert await listed(easel) == {"ada": "owner"}
+
+
+async def test_a_token_for_a_program_is_printed_and_opens_the_api(easel, accepts, client):
+    assert await accepts((await run(easel, "people", "invite", "--role", "owner")).output, "ada") == 303
+    made = await run(easel, "people", "token", "ada", "nightly export", "--scope", "read")
+    assert made.exit_code == 0, made.stderr
+    program = {"Authorization": f"Bearer {made.output.strip()}"}
+    assert (await client.get("/api/v1/campaigns", headers=program)).status_code == 200
+    refused = await client.post("/api/v1/campaigns", headers=program, json={"question": "How often?"})
+    assert refused.json()["error"]["code"] == "scope_forbids"
+
+
+async def test_a_token_can_be_for_one_campaign(easel, accepts, campaign, client):
+    assert await accepts((await run(easel, "people", "invite", "--role", "owner")).output, "ada") == 303
+    made = await run(easel, "people", "token", "ada", "judge", "--scope", "manage", "--campaign", campaign)
+    program = {"Authorization": f"Bearer {made.output.strip()}"}
+    other = await client.post("/api/v1/campaigns", headers=program, json={"question": "How often?"})
+    assert other.json()["error"]["code"] == "token_of_one_campaign"
+    missing = await run(easel, "people", "token", "ada", "judge", "--scope", "read", "--campaign", "nowhere")
+    assert "campaign_not_found" in missing.stderr
+
+
+async def test_a_researcher_who_leaves_is_removed_but_not_the_last_owner(easel, accepts):
+    for name, role in (("ada", "owner"), ("bea", "member")):
+        assert await accepts((await run(easel, "people", "invite", "--role", role)).output, name) == 303
+    assert (await run(easel, "people", "remove", "bea")).output == "bea is no longer a researcher of this server.\n"
+    assert await listed(easel) == {"ada": "owner"}
+    assert "user_not_found" in (await run(easel, "people", "remove", "bea")).stderr
+    assert "last_owner" in (await run(easel, "people", "remove", "ada")).stderr

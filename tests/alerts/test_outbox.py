@@ -5,6 +5,7 @@ import json
 import socket
 from datetime import UTC, datetime, timedelta
 from email import message_from_string
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import pytest
@@ -110,6 +111,8 @@ async def test_an_alert_is_mailed(engine):
         body: Any = mail.get_payload(decode=True)
         assert "Häufig" in body.decode()
         assert mail["Subject"] == "Verbs: A rule held A7."
+        assert parsedate_to_datetime(mail["Date"]).tzinfo is not None
+        assert mail["Message-ID"].endswith("@example.org>")
     assert await fetch_value(engine, "SELECT bool_and(sent_at IS NOT NULL) FROM alert_messages")
 
 

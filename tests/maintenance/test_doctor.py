@@ -192,7 +192,7 @@ class NotEasel(BaseHTTPRequestHandler):
 def test_a_public_address_that_is_not_easels_is_a_fault(findings, silent_port):
     with HTTPServer(("127.0.0.1", 0), NotEasel) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        wrong = findings(EASEL_PUBLIC_URL=f"http://127.0.0.1:{server.server_port}/easel")["public address"]
+        wrong = findings(EASEL_PUBLIC_URL=f"http://127.0.0.1:{server.server_port}")["public address"]
         server.shutdown()
     assert wrong["severity"] == FAULT
     assert "the reply is not from Easel" in wrong["message"]
@@ -209,6 +209,26 @@ def test_too_few_connections_are_a_fault(findings):
     found = findings(EASEL_WORKERS=64, EASEL_POOL_SIZE=100)["connections"]
     assert found["severity"] == FAULT
     assert "6597 connections" in found["message"]
+
+
+def test_a_variable_that_nothing_reads_is_a_warning(findings):
+    found = findings(EASEL_WORKRES=4)["unknown settings"]
+    assert found["severity"] == WARNING
+    assert found["message"] == "EASEL_WORKRES is not a setting and has no effect. Did you mean EASEL_WORKERS?"
+
+
+@pytest.mark.parametrize(
+    ("revision", "remedy"),
+    [
+        ("0001_initial", "easel migrate"),
+        ("0999_future", "newer version"),
+        ("0044", "last 0.1 release"),
+        ("of another program", "DATABASE_URL"),
+    ],
+)
+def test_the_remedy_for_a_schema_is_one_that_works(findings, database_url, revision, remedy):
+    run_sql(database_url, f"UPDATE alembic_version SET version_num = '{revision}'")
+    assert remedy in findings()["schema"]["remedy"]
 
 
 def test_a_setting_that_cannot_be_read_is_a_fault(findings):

@@ -42,7 +42,7 @@ from app.designs.answer import (
 )
 from app.designs.content import SourceAndReference
 from app.designs.design import visible_text_without_controls_or_raise
-from app.designs.field_flags import InputModel
+from app.designs.field_flags import InputModel, RequestBody
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.playback import MAX_SECONDS
 from app.designs.remarks import MAX_COMMENT_CHARS, MAX_FLAG_CHARS, WHOLE_HIT, Remark
@@ -121,7 +121,7 @@ async def admit_program_and_load_hit(request: Request, token: guards.BearerToken
 LoadedProgramHit = Annotated[program_annotators.ProgramHit, Depends(admit_program_and_load_hit)]
 
 
-class AnnotatorRequest(InputModel):
+class AnnotatorRequest(RequestBody):
     annotator: AnnotatorName = Field(description="Your own id of the person (or program) that answers.")
 
 
@@ -244,7 +244,7 @@ TouchCount = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 
 
 class TouchSchema(InputModel):
-    """Telemetry of one score, as far as the program knows it."""
+    """Telemetry of one score, as far as the program knows it. Further fields are not stored."""
 
     first_touch_ms: TouchCount | None = Field(default=None, description="Time after the HIT was shown, in ms.")
     changes: TouchCount | None = None
@@ -295,7 +295,7 @@ Telemetry = Annotated[
 ]
 
 
-class ResponseRequest(InputModel):
+class ResponseRequest(RequestBody):
     annotator: AnnotatorName
     scores: dict[ItemId, Score | None] | list[Score | None] | None = Field(
         default=None,

@@ -12,6 +12,7 @@ from app.annotation.onboarding.participant_lists import ListAction, ListedPeople
 from app.annotation.onboarding.quotas import count_places_in_quotas
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.audit_log import log_change
+from app.designs.field_flags import RequestBody
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals, request_base_url
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
@@ -22,7 +23,7 @@ participants_router = program_router(
 )
 
 
-class PeopleRequest(BaseModel):
+class PeopleRequest(RequestBody):
     names: Annotated[
         list[
             Annotated[
@@ -105,7 +106,7 @@ class ParticipantListSchema(ParticipantCountSchema):
     ids: list[str]
 
 
-class ParticipantsRequest(BaseModel):
+class ParticipantsRequest(RequestBody):
     ids: Annotated[
         list[Annotated[str, StringConstraints(max_length=MAX_PLATFORM_ID_CHARACTERS)]],
         Field(

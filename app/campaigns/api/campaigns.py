@@ -26,9 +26,11 @@ from app.campaigns.setting_types import settings_with_changes
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_starter_questions
 from app.campaigns.totals import CampaignTotals
+from app.designs.field_flags import RequestBody
 from app.designs.schema import ValueSchema
 from app.errors import Invalid
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals, request_base_url
+from app.http.request_problems import require_known_parameters
 from app.record.campaign import CampaignOnPage, load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 from app.uploads import MAX_UPLOAD_ROWS
 
@@ -36,12 +38,14 @@ router = program_router(
     "/api/v1/campaigns", "Campaigns", refusals={422: "`invalid`; `details.fields` names each field"}
 )
 templates_router = APIRouter(
-    prefix="/api/v1/templates", tags=["Campaigns"], dependencies=[Depends(require_program_token)]
+    prefix="/api/v1/templates",
+    tags=["Campaigns"],
+    dependencies=[Depends(require_program_token), Depends(require_known_parameters)],
 )
 CAMPAIGN_NOT_FOUND = {404: "`campaign_not_found`"}
 
 
-class Transition(BaseModel):
+class Transition(RequestBody):
     """A step of a campaign's life."""
 
     action: lifecycle.LifecycleAction | Literal["revert"]

@@ -14,7 +14,7 @@ from app.dashboard.home.chosen_campaigns import (
     ChosenChange,
     change_chosen_campaigns,
 )
-from app.designs.field_flags import InputModel, OneLine
+from app.designs.field_flags import OneLine, RequestBody
 from app.http.dependencies import Database, Now, openapi_description_of_refusals
 from app.simulation.rehearsals import RehearsalCrowds
 
@@ -23,7 +23,7 @@ router = program_router("/api/v1/campaigns", "Campaigns")
 Slug = Annotated[str, StringConstraints(min_length=1, max_length=200), OneLine]
 
 
-class ChosenCampaigns(InputModel):
+class ChosenCampaigns(RequestBody):
     """An action on several campaigns."""
 
     action: ChosenAction = Field(description="`delete` is for campaigns without answers, and for rehearsals.")

@@ -8,6 +8,7 @@ from app.accounts.guards import program_router
 from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND
 from app.campaigns.known_answers import KnownAnswersChoice
 from app.designs.criteria_settings import MAX_CRITERIA
+from app.designs.field_flags import RequestBody
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals
 from app.imports import item_changes, mark_checks, text_corrections
 from app.imports.item_changes import MAX_ITEMS_PER_CHANGE, ItemAction
@@ -26,7 +27,7 @@ CHANGE_REFUSALS = {
 }
 
 
-class ItemsChange(BaseModel):
+class ItemsChange(RequestBody):
     """A change of some items: all of them or none."""
 
     action: ItemAction = Field(
@@ -53,7 +54,7 @@ async def retire_restore_or_delete_items_by_program(
     )
 
 
-class ExpectedCells(BaseModel):
+class ExpectedCells(RequestBody):
     """An expected answer and its tolerance."""
 
     expected: str = Field("", max_length=1000, description="As in the column `expected` of a table of items.")
@@ -86,7 +87,7 @@ class CheckRequest(ExpectedCells):
         }
 
 
-class ChecksRequest(BaseModel):
+class ChecksRequest(RequestBody):
     """Items of a draft that become checks: all of them or none."""
 
     kind: Literal["gold", "attention"]
@@ -144,7 +145,7 @@ async def mark_gold_by_known_answers_by_program(
     return GoldItemsMade(ids=await mark_checks.mark_gold_by_known_answers_returning_ids(connection, slug, choice))
 
 
-class CorrectedText(BaseModel):
+class CorrectedText(RequestBody):
     """The corrected text of an item, or of a system's output for a segment."""
 
     id: ItemId = Field(description="Id of the item, or name of the system.")

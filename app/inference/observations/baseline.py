@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
@@ -226,6 +225,8 @@ def numbers_without_judgment_notes(noun: str, numbering: Numbering) -> list[Note
 
 def _notes_on_systems_without_common_segments(judgments: BaselineJudgments) -> list[Note]:
     """Return a note on groups of systems without common segments, which only the prior of the difficulties relates."""
+    from scipy.sparse.csgraph import connected_components  # slow to import, and most processes need no graph
+
     systems, segments = len(judgments.items.used), len(judgments.segments.used)
     edges = judgments.items.index, systems + judgments.segments.index
     graph = coo_array((np.ones(len(edges[0])), edges), shape=(systems + segments,) * 2)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
@@ -186,6 +185,8 @@ def connected_group_number_of_each_item(comparisons: PairOutcomeCounts, *, stron
         in which a maximum likelihood is finite: Ford 1957).
 
     """
+    from scipy.sparse.csgraph import connected_components  # slow to import, and most processes need no graph
+
     won = comparisons.low_won + comparisons.tied > 0
     lost = comparisons.high_won + comparisons.tied > 0
     winner = np.concatenate([comparisons.low[won], comparisons.high[lost]])

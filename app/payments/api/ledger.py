@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.accounts.guards import program_router
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
+from app.designs.field_flags import RequestBody
 from app.http.dependencies import Database, Now, RowId, Transaction, openapi_description_of_refusals
 from app.payments import ledger
 from app.payments.bonus_list import MAX_BONUSES_PER_LIST, BonusLine, valid_bonus_line_or_refuse
@@ -85,7 +86,7 @@ class LedgerSchema(BaseModel):
         )
 
 
-class ConnectionSchema(BaseModel):
+class ConnectionSchema(RequestBody):
     """How a campaign pays. What is left out is empty, but a token stays."""
 
     budget: Hundredths
@@ -94,13 +95,13 @@ class ConnectionSchema(BaseModel):
     workspace: str = Field("", max_length=100, description="Id of the workspace that pays. A token needs it.")
 
 
-class NewBonus(BaseModel):
+class NewBonus(RequestBody):
     id: str = Field(max_length=200, description="A7, a pseudonym, or the platform’s id of the person or submission.")
     amount: Hundredths
     reason: str = ""
 
 
-class NewBonuses(BaseModel):
+class NewBonuses(RequestBody):
     bonuses: list[NewBonus] = Field(min_length=1, max_length=MAX_BONUSES_PER_LIST)
     key: str = Field(
         "",
@@ -113,7 +114,7 @@ class AddedBonuses(BaseModel):
     added: int = Field(description="0 if a request with this key was stored before.")
 
 
-class DecisionSchema(BaseModel):
+class DecisionSchema(RequestBody):
     decision: ledger.DecisionOnPayment = Field(
         description="sent: an unclear payment was made. again: send an unclear or failed one again. cancel: drop it."
     )
@@ -175,7 +176,7 @@ async def post_new_bonuses(connection: Transaction, slug: str, body: NewBonuses,
     )
 
 
-class SendSchema(BaseModel):
+class SendSchema(RequestBody):
     """The bonuses that are meant, as `GET` showed those with the state `prepared`."""
 
     through: int = Field(strict=True, description="Highest id of a prepared bonus.")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.accounts.guards import CurrentAccess, program_router
 from app.annotation.platforms.service import SubmissionStatus
 from app.database.audit_log import log_change
+from app.designs.field_flags import RequestBody
 from app.http.dependencies import (
     Database,
     Now,
@@ -49,7 +50,7 @@ class SubmissionSchema(BaseModel):
     return_requested_at: datetime | None = Field(description="When the person was asked here to return it.")
 
 
-class ReviewSettingsSchema(BaseModel):
+class ReviewSettingsSchema(RequestBody):
     study: str | None = Field(
         None,
         max_length=2200,
@@ -68,7 +69,7 @@ class ReviewSettingsSchema(BaseModel):
     )
 
 
-class SubmissionDecisionSchema(BaseModel):
+class SubmissionDecisionSchema(RequestBody):
     submission: str = Field(max_length=200)
     decision: ReviewDecision
     category: str = Field("", max_length=100, description="Reason of a rejection, as the platform names it.")

@@ -9,6 +9,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from app.accounts.guards import program_router
+from app.designs.field_flags import RequestBody
 from app.http.dependencies import Database, Now, RowId, Transaction, openapi_description_of_refusals
 from app.quality import actions, annotator_answers, annotators
 from app.quality.decisions import MAX_REASON_CHARACTERS, BlockedState, find_annotator_id_or_refuse
@@ -27,7 +28,7 @@ AnnotatorLimit = Annotated[int, Query(ge=1, le=1_000)]
 AnnotatorOffset = Annotated[int, Query(ge=0, le=10_000_000)]
 
 
-class DecisionReason(BaseModel):
+class DecisionReason(RequestBody):
     reason: Annotated[
         str, Field(max_length=MAX_REASON_CHARACTERS, description="Kept with the decision and in the audit log.")
     ]

@@ -9,6 +9,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field, StringConstraints
 
 from app.accounts.guards import program_router
+from app.designs.field_flags import RequestBody
 from app.http.dependencies import Database, Now, Transaction, openapi_description_of_refusals
 from app.quality import inbox, listings
 from app.quality.bulk_decisions import (
@@ -28,7 +29,7 @@ router = program_router("/api/v1/campaigns/{slug}", "Annotators")
 AnnotatorKey = Annotated[str, StringConstraints(min_length=1, max_length=40)]
 
 
-class BulkDecision(BaseModel):
+class BulkDecision(RequestBody):
     """A decision about several annotators."""
 
     action: BulkAction = Field(description="`undo` moves annotators back to their states in `states_before`.")
