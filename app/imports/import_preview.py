@@ -199,13 +199,8 @@ def read_upload_preview_or_refuse(
         lines_to_fill = id_lines if chosen_columns.identifier else deepcopy(id_lines)
         preview = read_preview_of_columns_or_refuse(file, name, chosen_columns, law, id_lines=lines_to_fill, **options)
         if chosen_columns.identifier or not preview.has_doubtful_ids():
-            return replace(
-                preview,
-                notes=(
-                    *preview.notes,
-                    *notes_on_rejected_ids(chosen_columns.rejected_id_columns, preview.mapping.identifier),
-                ),
-            )
+            notes = notes_on_rejected_ids(chosen_columns.rejected_id_columns, preview.mapping.identifier)
+            return replace(preview, notes=(*preview.notes, *notes))
         rejected_id_columns = (*chosen_columns.rejected_id_columns, preview.mapping.identifier or "")
         chosen_columns = replace(chosen_columns, rejected_id_columns=rejected_id_columns)
 
