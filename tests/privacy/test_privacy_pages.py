@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from app.accounts import tokens, users
-from tests.annotation.hits.campaigns import NOW, fetch_rows, fetch_value
+from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value
 from tests.privacy.people import SUBMISSION_ID, WORKER_ID, create_answered_campaign
 
 
@@ -120,3 +120,41 @@ async def test_no_decision_brings_removed_answers_back(researcher, engine, addre
 async def test_the_receipts_are_listed(researcher, address):
     await researcher.post(f"{address}/A1/erase", data={"rule": "anonymise", "sure": "yes"})
     assert re.search(r"receipts/E-[2-9A-Z]{8}", (await researcher.get(address)).text)
+
+
+async def test_the_form_warns_of_finished_work_that_is_not_paid(researcher, engine):
+    campaign, _ = await create_answered_campaign(
+        engine, pay_per_hit=0.5, currency="GBP", hits_per_annotator=3, people_from="prolific"
+    )
+    address = f"/admin/campaigns/{campaign.slug}/privacy"
+    warning = "Easel has seen no payment"
+    assert warning not in (await researcher.post(address, data={"term": "A1"})).text
+    await execute_sql(
+        engine, "UPDATE assignments SET completed_at = :now WHERE external_id = :id", now=NOW, id=SUBMISSION_ID
+    )
+    page = " ".join((await researcher.post(address, data={"term": "A1"})).text.split())
+    assert f"A1 finished, and {warning}: <strong>£1.50</strong> is due." in page
+    assert "the list of submissions to approve leaves this person out" in page
+    assert f"<code>{SUBMISSION_ID}</code>" in page
+    assert warning not in (await researcher.post(address, data={"term": "A2"})).text
+
+
+@pytest.mark.parametrize("status", ["approved", "returned"])
+async def test_no_warning_is_given_where_the_platform_has_settled_the_submission(researcher, engine, status):
+    campaign, _ = await create_answered_campaign(engine, pay_per_hit=0.5, currency="GBP")
+    await execute_sql(
+        engine, "UPDATE assignments SET completed_at = :now WHERE external_id = :id", now=NOW, id=SUBMISSION_ID
+    )
+    await execute_sql(
+        engine,
+        """INSERT INTO submissions (campaign_id, external_id, annotator_id, study, status, seen_at)
+           SELECT :campaign, :id, id, 'study', :status, :now FROM annotators WHERE worker_id = :worker""",
+        campaign=campaign.id,
+        id=SUBMISSION_ID,
+        status=status,
+        now=NOW,
+        worker=WORKER_ID,
+    )
+    page = (await researcher.post(f"/admin/campaigns/{campaign.slug}/privacy", data={"term": "A1"})).text
+    assert "Erase this person" in page
+    assert "Easel has seen no payment" not in page
