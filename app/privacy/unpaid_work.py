@@ -38,7 +38,7 @@ SUM_UNSENT_BONUSES = text("""
 
 @dataclass(frozen=True)
 class UnpaidWork:
-    """What an annotator may still have to be paid.
+    """Pay that an annotator may still be due.
 
     Attributes:
         platform: Title of the platform.
