@@ -4,10 +4,13 @@ import io
 import json
 import re
 import zipfile
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from app.accounts import tokens, users
+from app.privacy.deletion_notice import deletion_notice_or_empty
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value
 from tests.privacy.people import SUBMISSION_ID, WORKER_ID, create_answered_campaign
 
@@ -60,6 +63,39 @@ async def test_a_finished_campaign_leads_to_the_setting_that_deletes_it(research
     await researcher.post(f"{campaign}/finish")
     assert f'href="{campaign}{setting}">Delete …</a>' in (await researcher.get(campaign)).text
     assert 'name="everything_days"' in (await researcher.get(campaign + setting, follow_redirects=True)).text
+
+
+async def test_the_head_of_a_finished_campaign_says_on_which_day_it_is_deleted(researcher, engine, address):
+    campaign = address.removesuffix("/privacy")
+    await execute_sql(engine, """UPDATE campaigns SET visit_settings = visit_settings || '{"everything_days": 30}'""")
+    assert "Easel deletes this campaign" not in (await researcher.get(campaign)).text
+    await researcher.post(f"{campaign}/finish")
+    finished_at = await fetch_value(engine, "SELECT finished_at FROM campaigns")
+    day = f"{finished_at + timedelta(days=30):%Y-%m-%d}"
+    for subpage in ("", "/annotators", "/settings/visit?done=saved"):
+        page = (await researcher.get(f"{campaign}{subpage}")).text
+        assert f"Easel deletes this campaign, with all answers, on {day}." in page, subpage
+
+
+@pytest.mark.parametrize(
+    ("days_left", "text"),
+    [
+        (8, "on 2026-05-01."),
+        (3, "on 2026-05-01, but at the earliest 7 days after the alert about it."),
+        (-3, "with all answers, 7 days after the alert about it."),
+    ],
+)
+async def test_the_day_of_deletion_waits_for_the_alert(engine, address, days_left, text):
+    due = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    await execute_sql(
+        engine,
+        """UPDATE campaigns SET status = 'finished', finished_at = :at,
+               visit_settings = visit_settings || '{"everything_days": 30}'""",
+        at=due - timedelta(days=30),
+    )
+    async with engine.connect() as connection:
+        campaign = await load_campaign_by_slug_or_refuse(connection, address.split("/")[3])
+    assert deletion_notice_or_empty(campaign, due - timedelta(days=days_left)).endswith(text)
 
 
 async def test_without_the_box_nothing_is_erased(researcher, engine, address):
