@@ -8,7 +8,7 @@ from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows
-from tests.campaigns.drafts import create_draft, import_items, settings_after_step
+from tests.campaigns.drafts import VERBS, create_draft, import_items, settings_after_step
 
 
 def settings(**changes):
@@ -147,3 +147,16 @@ async def test_the_step_how_much_offers_the_criteria_that_can_decide(engine, res
     assert [part in choices for part in ("All criteria together", "fluent", "adequate")] == [True] * 3
     plain = await create_draft(engine, name="Plain")
     assert 'id="asked_by"' not in (await researcher.get(f"/admin/campaigns/{plain.slug}/settings/how-much")).text
+
+
+async def test_the_launch_page_offers_the_rule_that_needs_fewer_judgments(engine, researcher):
+    campaign = await create_draft(engine, design="pairwise", items_per_hit=2, judgments_per_item=8)
+    await import_items(engine, campaign, VERBS)
+    launch = f"/admin/campaigns/{campaign.slug}/launch/confirm"
+    page = (await researcher.get(launch)).text
+    assert "Use “pairs”</button>" in page
+    done = await researcher.post(f"/admin/campaigns/{campaign.slug}/better-rule")
+    assert done.headers["location"] == f"{launch}?done=saved"
+    page = (await researcher.get(launch)).text
+    assert "the selection rule (pairs)" in page
+    assert "Use “pairs”" not in page
