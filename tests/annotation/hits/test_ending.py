@@ -149,7 +149,8 @@ async def test_the_last_page_says_whom_to_write_to_with_the_code(client, engine)
 
 
 @pytest.mark.parametrize(
-    ("way", "is_said"), [("link/{}", True), (f"prolific/{{}}?{PROLIFIC}", True), ("mturk/{}?assignmentId=a&hitId=h&workerId=w", False)]
+    ("way", "is_said"),
+    [("link/{}", True), (f"prolific/{{}}?{PROLIFIC}", True), ("mturk/{}?assignmentId=a&hitId=h&workerId=w", False)],
 )
 async def test_the_first_page_says_that_people_may_close_it_and_come_back(client, engine, way, is_said):
     campaign = await create_running_campaign(engine, welcome=True)
