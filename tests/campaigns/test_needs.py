@@ -157,6 +157,8 @@ async def test_the_launch_page_offers_the_rule_that_needs_fewer_judgments(engine
     assert "Use “pairs”</button>" in page
     done = await researcher.post(f"/admin/campaigns/{campaign.slug}/better-rule")
     assert done.headers["location"] == f"{launch}?done=saved"
+    lines = await fetch_rows(engine, "SELECT after ->> 'rule' FROM audit_log WHERE action = 'settings.changed'")
+    assert lines == [("pairs",)]
     page = (await researcher.get(launch)).text
     assert "the selection rule (pairs)" in page
     assert "Use “pairs”" not in page

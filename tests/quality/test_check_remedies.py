@@ -88,8 +88,8 @@ def test_in_a_visit_of_twelve_tasks_everyone_can_be_shown_all_three_and_the_page
     assert remedies["show"].title == "Show everyone all 3 checks, at random places"
     assert remedies["show"].settings == {"checks_percent": 25}
     assert remedies["show"].consequence == (
-        "Then you see who fails them, but the rule still flags no one: everyone sees all 3 gold items; the rule needs 5 "
-        "failures."
+        "Then you see who fails them, but the rule still flags no one: everyone sees all 3 gold items; the rule needs "
+        "5 failures."
     )
     assert [*remedies] == ["strict", "show"]  # first what ends the warning
     assert remedies["strict"].title == "Flag people who fail 3 gold items, shown to everyone"
