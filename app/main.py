@@ -103,6 +103,7 @@ from app.planning import pages as planning
 from app.planning.forecast import ForecastRunner
 from app.privacy import api as privacy_api
 from app.privacy import erasure_work, retention
+from app.privacy.deletion_notice import deletion_notice_or_empty
 from app.privacy.erasure_work import ErasureWork
 from app.privacy.pages import researcher as privacy
 from app.privacy.pages import withdraw
@@ -366,10 +367,12 @@ def create_app(settings: Settings | None = None, *, draw_seed: int = 0) -> FastA
     app.state.unsafe_paths = tuple(platform.entry_path("") for platform in platforms_with_pages())
     app.add_route(serving.ANNOTATOR_PATH, serving.post_annotator_form, methods=["POST"], include_in_schema=False)
     setattr(app.state, PLAIN_ROUTES_STATE_KEY, {serving.post_annotator_form: serving.ANNOTATOR_PATH})
-    # Globals: pages of rooms that may not import `campaigns` show a draft's checklist, and annotators' pages the pay.
+    # Globals: pages of rooms that may not import these show a draft's checklist and the end of a campaign, and
+    # annotators' pages the pay.
     templating.english_environment.globals["draft_steps"] = numbered_steps_of_draft
     templating.english_environment.globals["work_of_one_person"] = work_of_one_person
     templating.english_environment.globals["proposed_budget"] = proposed_budget_text_or_empty
+    templating.english_environment.globals["deletion_notice"] = deletion_notice_or_empty
     app.mount("/static", StaticFiles(directory=templating.STATIC_FOLDER), name="static")
     for router in ROUTERS:
         app.include_router(router)

@@ -190,6 +190,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
                 "close-open-link",
                 "write-consent",
                 "tasks-for-all-items",
+                "better-rule",
                 "delete",
                 "items",
                 "items/preview",

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, ConfigDict, field_validator
 from app.designs.answer import MAX_VIEWPORT_CHARACTERS, Answer, AnswerValue, Form, parse_touches_by_item
 from app.designs.field_flags import InputModel, text_not_looking_empty_or_raise
 from app.designs.item_names import item_names, rename_form_items_to_positions
+from app.designs.media_sentences import message_about_content
 from app.designs.number_parsing import parse_nonnegative_int_or_none, parse_strict_decimal
 from app.designs.playback import parse_playbacks_by_item
 from app.designs.remarks import parse_remarks_by_subject
@@ -184,6 +185,10 @@ class Design(InputModel, ABC):
     @abstractmethod
     def task_message_for_first_page(self, task: TaskSettings) -> Message:
         """Return what annotators do with the items of a HIT, in a sentence for their first page."""
+
+    def first_page_message(self, task: TaskSettings, content: str) -> Message:
+        """Return that sentence for a campaign with this content: about recordings, pictures or videos, else items."""
+        return message_about_content(self.task_message_for_first_page(task), content)
 
     @abstractmethod
     def stored_value_or_none(self, value: float) -> float | None:

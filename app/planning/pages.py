@@ -16,7 +16,7 @@ from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of
 from app.background.progress_stream import ReportingJob, iterate_progress_then_outcome
 from app.campaigns import forecast_findings, hints, summaries
 from app.campaigns.forecast_findings import ForecastFindings
-from app.campaigns.totals import CampaignTotals, sentence_on_planned_work_and_pay_or_empty
+from app.campaigns.totals import CampaignTotals, PeopleNeeded, sentence_on_planned_work_and_pay_or_empty
 from app.errors import Conflict, Invalid, Refusal
 from app.goals.progress import describe_goal
 from app.http.dependencies import Database, Now, is_json_wanted, is_script_request, render_page
@@ -62,6 +62,8 @@ async def show_forecast(
         "at_once": at_once,
         "has_pace": has_pace,
         "totals": CampaignTotals.from_campaign(campaign),
+        "people_left": people_for_missing_judgments_or_none(campaign),
+        "has_all_judgments": 0 < campaign.judgments_wanted <= campaign.judgments_taken,
         "recruiting_platform": recruiting_platform(crowd_setting_by_name_with_slug_of_campaign(campaign)),
         "cost_by_settings": sentence_on_planned_work_and_pay_or_empty(campaign),
         "last_plan": ForecastFindings.from_stored(
@@ -110,6 +112,12 @@ async def show_forecast(
         lines = stream_forecast_progress_json_lines(request, {"campaign": campaign}, job)
         return StreamingResponse(lines, media_type="application/x-ndjson")
     return StreamingResponse(stream_forecast_page_when_done(request, context, job), media_type="text/html")
+
+
+def people_for_missing_judgments_or_none(campaign: summaries.CampaignWithProgress) -> PeopleNeeded | None:
+    """Return the people for the judgments that are missing; None before the first judgment, or if none are missing."""
+    missing = max(0, campaign.judgments_wanted - campaign.judgments_taken)
+    return PeopleNeeded.people_needed_or_none(campaign, missing) if campaign.judgments_taken else None
 
 
 def crowd_names_by_form_value(campaigns: Sequence[Any], slug: str) -> dict[str, str]:

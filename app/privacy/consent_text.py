@@ -15,6 +15,7 @@ from app.designs.number_parsing import parse_strict_decimal
 from app.designs.person_work import PersonWork, work_of_one_person
 from app.errors import join_with_and, pluralize
 from app.http.languages.catalogue import ENGLISH, format_money
+from app.privacy.settings import MAX_RETENTION_DAYS
 
 BLANK_PATTERN = re.compile(r"\[[^\]\n]{1,80}\](?!\()")  # a blank of the template, but no link
 DAYS_PATTERN = re.compile(r"\b(\d{1,5})\s+days?\b", re.IGNORECASE)
@@ -76,7 +77,7 @@ class StudyFacts:
 
     @classmethod
     def from_study_form(cls, form: Mapping[str, str], segment_count: int = 0) -> Self:
-        """Return the facts of a form that is being filled in. What is no number counts as empty.
+        """Return the facts of a form that is being filled in. What the settings would refuse counts as empty.
 
         `segment_count` is the number of segments of a campaign about systems.
         """
@@ -119,7 +120,9 @@ def text_of_stored_id(platform: Platform, *, is_link_open: bool) -> str:
 
 
 def days_of_text_or_none(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= len("36500") else None
+    """Return a number of days that a setting can have; None for any other text."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_RETENTION_DAYS))
+    return int(text) if is_number and 1 <= int(text) <= MAX_RETENTION_DAYS else None
 
 
 def amount_of_text_or_none(text: str) -> float | None:

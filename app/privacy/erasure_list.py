@@ -1,7 +1,8 @@
 """Hashes of erased people's former ids, by which they are recognised without storing the ids.
 
-An import skips these people. A file next to backups lists erasures, open withdrawals, and withdrawals that were taken
-back: a restored backup applies again those that are later than it (`erasure_reapplication`).
+An import skips these people, and links no longer admit them to the campaign (`participant_check`). A file next to
+backups lists erasures, open withdrawals, and withdrawals that were taken back: a restored backup applies again those
+that are later than it (`erasure_reapplication`).
 """
 
 import hashlib
@@ -12,6 +13,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.platforms.participant_check import ERASED_PERSON_HASH
 
 BY_ANNOTATOR_NAME = "the annotator"
 ERASURE_LIST_NAME = "erasures.jsonl"  # the file next to backups
@@ -37,7 +40,7 @@ async def load_person_hashes(connection: AsyncConnection, campaign_id: int) -> f
 
 
 # Where the row a is an annotator and c their campaign.
-SQL_OF_ID_HASH = "sha256(convert_to(concat(c.link_key, E'\\n', a.platform, E'\\n', a.worker_id), 'UTF8'))"
+SQL_OF_ID_HASH = ERASED_PERSON_HASH.format(platform="a.platform", worker_id="a.worker_id")
 SQL_OF_PSEUDONYM_HASH = "sha256(convert_to(concat(c.link_key, E'\\n\\n', a.pseudonym), 'UTF8'))"
 
 # An open withdrawal has no hashes yet: those of the present ids, and of erasures before it.

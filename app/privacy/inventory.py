@@ -387,7 +387,7 @@ PERSONAL_TABLES = (
         (
             personal_column(
                 "person_hashes",
-                "hashes of former ids: imports skip the person, and a restored backup erases them again",
+                "hashes of former ids: the link and imports refuse the person, and a restored backup erases them again",
                 "identifier",
                 withheld=ONLY_HASH_STORED,
             ),

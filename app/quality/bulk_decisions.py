@@ -75,6 +75,7 @@ async def apply_bulk_decision_and_return_outcome(
     reason: str,
     now: datetime,
     states_to_restore: Mapping[str, str] | None = None,
+    fallback_reason: str = "",
 ) -> BulkOutcome:
     """Apply a decision to several annotators, each in a transaction of its own.
 
@@ -89,6 +90,7 @@ async def apply_bulk_decision_and_return_outcome(
         reason: The reason, may be empty if every annotator has a finding.
         now: The time of the decision.
         states_to_restore: State by name, for `undo`.
+        fallback_reason: The reason for annotators without a finding, if no reason is given.
 
     Raises:
         Invalid: `nobody_chosen`, `too_many_annotators`, `reason_missing`, `reason_too_long`, `reason_invalid`.
@@ -105,7 +107,9 @@ async def apply_bulk_decision_and_return_outcome(
             raise decisions.annotator_not_found_error(campaign, shorten_echo(name))
     rows = {row.name: row for row in found}
     reasons = {
-        name: decisions.strip_reason_or_refuse(reason or (row.finding or "")[: decisions.MAX_REASON_CHARACTERS])
+        name: decisions.strip_reason_or_refuse(
+            reason or (row.finding or fallback_reason)[: decisions.MAX_REASON_CHARACTERS]
+        )
         for name, row in rows.items()
     }
     states_before: dict[str, str] = {}

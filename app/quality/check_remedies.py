@@ -141,19 +141,24 @@ class RemedyPlanner:
         return f"“{title}” flags no one: {met}{self.failures_needed_text_or_empty(self.campaign, kind)}."
 
     def remedies(self, kind: str) -> Iterator[CheckRemedy]:
-        """Yield a share of tasks with which the rule can flag someone; otherwise one that needs fewer failures."""
+        """Yield a share of tasks with which the rule can flag someone; otherwise a rule that needs fewer failures, and
+        last, if no task shows checks yet, a share that alone ends nothing but shows who fails them.
+        """
         percent = self.suggest_checks_percent(self.campaign, kind)
         shown = replace(self.campaign, checks_percent=percent)
-        if not self.campaign.checks_percent or (percent > self.campaign.checks_percent and self.can_flag(shown, kind)):
+        can_flag = self.can_flag(shown, kind)
+        if not can_flag:
+            yield from self.strict_remedy(kind)
+        if not self.campaign.checks_percent or (percent > self.campaign.checks_percent and can_flag):
             met = self.text_on_checks_met_by_one_person(shown, kind)
+            beginning = "Then" if can_flag else "Then you see who fails them, but the rule still flags no one:"
             yield CheckRemedy(
                 "show",
                 self.title_of_showing_checks(shown),
-                f"Then {met}{self.failures_needed_text_or_empty(shown, kind)}.{self.caught_text_or_empty(shown, kind)}",
+                f"{beginning} {met}{self.failures_needed_text_or_empty(shown, kind)}."
+                f"{self.caught_text_or_empty(shown, kind)}",
                 {"checks_percent": percent},
             )
-        if not self.can_flag(shown, kind):
-            yield from self.strict_remedy(kind)
 
     def strict_remedy(self, kind: str) -> Iterator[CheckRemedy]:
         """Yield the first stricter rule that can flag someone, if there is one."""

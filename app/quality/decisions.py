@@ -32,6 +32,7 @@ BlockedState = Literal["held", "excluded", "erased"]
 
 ANNOTATOR_NAME_PATTERN = re.compile(r"A[1-9][0-9]{0,9}")
 MAX_REASON_CHARACTERS = 500
+NO_REASON = "no reason given"
 
 # Others can get these HITs. A released annotator gets a HIT back as it was if nobody took it.
 RELEASE_LEASES_OF_ANNOTATOR = text("""
@@ -350,6 +351,11 @@ async def log_decision(
 def name_of_actor_or_current_user(actor: Actor | None) -> str:
     """Return the decider's name; without `actor`, the person behind the request or command."""
     return (actor or CURRENT_ACTOR.get()).name
+
+
+def reason_or_note_that_none_was_given(entered_reason: str) -> str:
+    """Return a reason that a page's form has, which may be left empty there."""
+    return NO_REASON if is_blank(entered_reason) else entered_reason
 
 
 def strip_reason_or_refuse(reason: str) -> str:

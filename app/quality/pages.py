@@ -30,7 +30,13 @@ from app.quality.bulk_decisions import (
 )
 from app.quality.caught_guessers import load_guess_chance_by_kind, sentences_on_caught_guessers_or_empty
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty
-from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id_or_refuse
+from app.quality.decisions import (
+    ANNOTATOR_NAME_PATTERN,
+    MAX_REASON_CHARACTERS,
+    NO_REASON,
+    find_annotator_id_or_refuse,
+    reason_or_note_that_none_was_given,
+)
 from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.guesser_reach import sentence_on_judgments_until_guessers_are_flagged_or_empty
 from app.quality.peer_agreement import has_few_answers
@@ -181,12 +187,12 @@ async def submit_annotator_action(
     now: Now,
 ) -> Response:
     """Apply a decision. If the posteriors take long to follow, they do so after the reply."""
-    reason = form.get("reason", "")
+    reason = reason_or_note_that_none_was_given(form.get("reason", ""))
     campaign_id = await actions.apply_annotator_decision_and_return_campaign_id(
         database, slug, annotator, action, reason=reason, now=now
     )
     await revisions.start_revision_and_wait(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
-    return redirect_to_annotator_page(slug, annotator)
+    return redirect_to_annotator_page(slug, annotator, notice=f"annotator-{action}")
 
 
 @router.post("/annotators/{annotator}/answers/{answer}/{action}")
@@ -202,16 +208,16 @@ async def submit_answer_action(
     now: Now,
 ) -> Response:
     """Apply a decision about one answer, as `submit_annotator_action` does."""
-    reason = form.get("reason", "")
+    reason = reason_or_note_that_none_was_given(form.get("reason", ""))
     campaign_id = await actions.apply_answer_decision_and_return_campaign_id(
         database, slug, answer, action, reason=reason, now=now, annotator_name=annotator
     )
     await revisions.start_revision_and_wait(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
-    return redirect_to_annotator_page(slug, annotator)
+    return redirect_to_annotator_page(slug, annotator, notice=f"answer-{action}")
 
 
-def redirect_to_annotator_page(slug: str, annotator: str) -> Response:
-    return RedirectResponse(f"/admin/campaigns/{slug}/annotators/{annotator}", status_code=303)
+def redirect_to_annotator_page(slug: str, annotator: str, *, notice: str) -> Response:
+    return RedirectResponse(f"/admin/campaigns/{slug}/annotators/{annotator}?done={notice}", status_code=303)
 
 
 @router.get("/checks")
@@ -290,9 +296,10 @@ async def submit_bulk_decision(
         slug,
         [only] if only else [*states],
         parse_bulk_action_or_refuse(action),
-        reason=form.get("reason", ""),
+        reason=form.get("reason", "").strip(),
         now=now,
         states_to_restore=states,
+        fallback_reason=NO_REASON,
     )
     await revisions.start_revision_and_wait(outcome.campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
     before = "" if action == "undo" else ",".join(f"{name}.{state}" for name, state in outcome.states_before.items())

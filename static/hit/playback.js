@@ -5,6 +5,7 @@
 // counted.
 
 import { all, announce } from "./page.js";
+import * as playerKeys from "./player_keys.js";
 import { keep, say } from "./sending.js";
 import { words } from "./words.js";
 
@@ -17,6 +18,7 @@ export function begin(hit) {
   hit.playbacks = all(hit.fieldset, ".playback").map((note) => read(hit, note));
   for (const player of all(hit.fieldset, PLAYERS)) follow(hit, player);
   draw(hit);
+  if (hit.form) playerKeys.begin(hit, all(hit.fieldset, PLAYERS));
   if (hit.form && hit.fieldset.dataset.switchSounds) import("./switching.js").then((switching) => switching.begin(hit));
 }
 

@@ -6,6 +6,7 @@
 import { latinKey, taken, withModifier } from "./keys.js";
 import { all } from "./page.js";
 import { draw, keepPlayed, replacePlayers, startPlay } from "./playback.js";
+import * as playerKeys from "./player_keys.js";
 import { words } from "./words.js";
 
 const MAX_RECORDINGS = 12;
@@ -14,7 +15,6 @@ const SAME_LENGTH_S = 0.05;    // lengths that differ by less are the same
 const FADE_S = 0.005;
 const AT_END_S = 0.01;         // so near the end a recording starts at its beginning
 const TICK_MS = 100;
-const USES_SPACE = "button, summary, a, audio, video, select, textarea, input:not([type=range], [type=radio]:checked)";
 
 let context = null;            // one for the page: a browser allows few
 let deck = null;               // the recordings of the HIT on the page: {hit, recordings, current, source, position, ...}
@@ -31,6 +31,7 @@ export async function begin(hit) {
   deck.loops = hit.playbacks.some(({ note }) => "loop" in note.dataset);
   replacePlayers(hit, new Map(players.map((player, place) => [player, recordings[place]])));
   for (const recording of recordings) recording.takeOver();
+  playerKeys.end(hit);
   for (const key of all(hit.fieldset, ".sound-key")) key.hidden = "reference" in key.dataset && !reference();
 }
 
@@ -199,7 +200,7 @@ function press(event) {
 }
 
 function pressSpace(event) {
-  if (event.target.matches(USES_SPACE)) return;
+  if (event.target.matches(playerKeys.USES_SPACE)) return;
   event.preventDefault();
   if (deck.source) stop();
   else play(deck.current ?? deck.recordings.find(({ isBeside }) => !isBeside));

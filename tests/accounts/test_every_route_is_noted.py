@@ -72,6 +72,7 @@ UNNOTED |= {
     for act in ("repeat", "earlier", "{call}/decision")
 }
 UNNOTED["POST", "/admin/campaigns/{slug}/tasks-for-all-items"] = "it takes many items (tests/campaigns/test_totals.py)"
+UNNOTED["POST", "/admin/campaigns/{slug}/better-rule"] = "it takes a better rule (tests/campaigns/test_needs.py)"
 UNNOTED["DELETE", "/api/v1/campaigns/{slug}/submissions/notices"] = "it takes a platform (test_notice_subscription)"
 UNNOTED[("POST", "/{platform_name:platform}/hook/{hook_key}")] = "it changes nothing itself"
 

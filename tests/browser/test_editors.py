@@ -240,6 +240,23 @@ async def test_a_text_as_written_follows_the_settings_and_another_text_is_said_t
     await expect(text).to_have_value(re.compile("ids and names: 30 days after the study ends"))
 
 
+async def test_a_number_of_days_that_is_refused_does_not_enter_the_consent_text(
+    task: Any, open_visit_step: Any
+) -> None:
+    page = await open_visit_step(await task(launched=False))
+    text = page.locator("textarea[name=consent]")
+    await page.get_by_role("button", name="Write a text from the settings").press("Enter")
+    await expect(text).to_have_value(re.compile("Your answers are kept without your name"))
+    await page.get_by_role("link", name="Say how long they are kept").press("Enter")
+    days = page.get_by_label("Keep the campaign for (days)")
+    await days.fill("0")
+    await page.get_by_label("Contact", exact=True).fill("study@example.org")
+    await expect(text).to_have_value(re.compile("write to study@example.org"))
+    await expect(text).not_to_have_value(re.compile("0 days"))
+    await days.fill("90")
+    await expect(text).to_have_value(re.compile("All answers are deleted 90 days after the study ends"))
+
+
 async def test_undo_at_the_changed_field_keeps_the_former_text(task: Any, open_visit_step: Any) -> None:
     page = await open_visit_step(await task(launched=False))
     text = page.locator("textarea[name=consent]")

@@ -119,6 +119,34 @@ async def test_a_recording_in_a_loop_starts_again_until_its_plays_are_used_up(fi
     assert response.telemetry["plays"] == [3, 0]
 
 
+async def test_space_plays_and_stops_in_the_players_of_the_browser_and_the_list_of_keys_says_so(
+    files: Any, visit: Any
+) -> None:
+    sounds = {f"{k}.wav": wav(20) for k in range(2)}
+    campaign = await files(sounds, content="audio", welcome=False, design="pairwise")
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    await page.keyboard.press("?")
+    await expect(page.locator(".keys").get_by_text("play or stop the recording")).to_be_visible()
+    await expect(page.locator(".keys").get_by_text("only act on the player")).to_be_visible()
+    await page.locator("#question").click()
+    await page.keyboard.press("Space")
+    await page.wait_for_function("() => !document.querySelectorAll('audio')[0].paused")
+    await page.keyboard.press("ArrowLeft")  # the player has no focus, so the arrow chooses
+    await expect(page.get_by_role("radio", name="A", exact=True)).to_be_checked()
+    await page.keyboard.press("Space")
+    await page.wait_for_function("() => document.querySelectorAll('audio')[0].paused")
+    assert await violations(page) == ""
+    await page.locator("audio").nth(0).evaluate("player => { player.currentTime = player.duration - 0.1; }")
+    await page.keyboard.press("Space")
+    await page.wait_for_function("() => document.querySelectorAll('audio')[0].ended")
+    await page.keyboard.press("Space")  # the other one, which was not played yet
+    await page.wait_for_function("() => !document.querySelectorAll('audio')[1].paused")
+    await press_submit(page)
+    (response,) = await campaign.responses()
+    assert response.telemetry["plays"] == [1, 1]
+
+
 async def open_switching(files: Any, visit: Any, mode: str, seconds: float = 0.6, **settings: Any) -> tuple[Any, Page]:
     """Two recordings that the page has decoded, so that it has buttons in the place of players."""
     sounds = {f"{k}.wav": wav(seconds) for k in range(2)}
@@ -156,6 +184,7 @@ async def test_people_switch_between_recordings_by_button_and_by_key(files: Any,
     await page.keyboard.press("?")
     await expect(page.locator(".keys").get_by_text("play or stop the recording")).to_be_visible()
     await expect(page.locator(".keys").get_by_text("go to the reference")).to_be_hidden()
+    await expect(page.locator(".keys").get_by_text("only act on the player")).to_be_hidden()
     assert await violations(page) == ""
     await page.get_by_role("radio", name="A", exact=True).check()
     await press_submit(page)

@@ -8,7 +8,7 @@ from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows
-from tests.campaigns.drafts import create_draft, import_items, settings_after_step
+from tests.campaigns.drafts import VERBS, create_draft, import_items, settings_after_step
 
 
 def settings(**changes):
@@ -180,3 +180,18 @@ def test_cards_have_the_fields_of_their_goals_before_a_deciding_criterion_is_sto
     ]
     assert cards["scores"].needs_deciding_criterion
     assert not any(card.needs_deciding_criterion for card in NeedForm(settings(), {}, {}, False).build_cards())
+
+
+async def test_the_launch_page_offers_the_rule_that_needs_fewer_judgments(engine, researcher):
+    campaign = await create_draft(engine, design="pairwise", items_per_hit=2, judgments_per_item=8)
+    await import_items(engine, campaign, VERBS)
+    launch = f"/admin/campaigns/{campaign.slug}/launch/confirm"
+    page = (await researcher.get(launch)).text
+    assert "Use “pairs”</button>" in page
+    done = await researcher.post(f"/admin/campaigns/{campaign.slug}/better-rule")
+    assert done.headers["location"] == f"{launch}?done=saved"
+    lines = await fetch_rows(engine, "SELECT after ->> 'rule' FROM audit_log WHERE action = 'settings.changed'")
+    assert lines == [("pairs",)]
+    page = (await researcher.get(launch)).text
+    assert "the selection rule (pairs)" in page
+    assert "Use “pairs”" not in page

@@ -1,9 +1,11 @@
 """Where people come from: one question of the settings, which decides what the pages ask and say next."""
 
 import re
+from typing import Any
 
 import pytest
 
+from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
 from tests.campaigns.drafts import VERBS, apply_action, create_draft, import_items
 from tests.quality.test_reach import page_of, words
 
@@ -74,7 +76,12 @@ async def launched(engine, **settings):
     return campaign
 
 
-PAID = {"people_from": "prolific", "pay_per_hit": 0.125, "hits_per_annotator": 6, "recruiting_minutes": 10}
+PAID: dict[str, Any] = {
+    "people_from": "prolific",
+    "pay_per_hit": 0.125,
+    "hits_per_annotator": 6,
+    "recruiting_minutes": 10,
+}
 
 
 @pytest.mark.parametrize(
@@ -131,6 +138,20 @@ async def test_the_overview_says_the_next_step_of_each_way(engine, researcher, s
     page = (await researcher.get(f"/admin/campaigns/{(await launched(engine, **settings)).slug}")).text
     assert step in words(page)
     assert "Share this link" not in page
+
+
+async def test_the_plan_of_a_running_campaign_counts_only_the_people_who_are_still_missing(engine, researcher):
+    campaign = await create_draft(engine, items_per_hit=5, repeat_items=False, judgments_per_item=1, **PAID)
+    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(40)))
+    campaign = await apply_action(engine, campaign)
+    assert "Start with 2 places" in await page_of(researcher, campaign, "plan")
+    person = await create_annotator(engine, campaign, "p1", "prolific")
+    for _ in range(PAID["hits_per_annotator"]):
+        await submit_scores(engine, person, await try_to_lease_hit(engine, person))
+    plan = await page_of(researcher, campaign, "plan")
+    assert "Start with" not in plan
+    assert "The judgments so far leave work for 1 to 2 more people." in plan
+    assert "Places that are still open on Prolific are among them." in plan
 
 
 async def test_pages_say_with_how_many_places_to_start_and_what_they_cost(engine, researcher):

@@ -89,6 +89,17 @@ async def test_a_launch_is_refused_if_a_practice_item_names_a_missing_file(engin
             )
 
 
+async def test_the_page_of_a_refused_launch_leads_to_the_setting(engine, researcher):
+    files = {"a.wav": wav(), "b.wav": wav()}
+    campaign = await draft_with_recordings(engine, files, design="pairwise", training=PRACTICE.format("nothere.wav"))
+    address = f"/admin/campaigns/{campaign.slug}"
+    page = (await researcher.post(f"{address}/launch")).text
+    assert "Training, item 1: there is no file" in page
+    link = f"{address}/settings?setting=training"
+    assert f'href="{link}">Change the setting</a>' in page
+    assert 'name="training"' in (await researcher.get(link, follow_redirects=True)).text
+
+
 async def test_practice_items_may_name_files_of_the_campaign(engine):
     files = {"a.wav": wav(), "b.wav": wav()}
     campaign = await draft_with_recordings(engine, files, design="pairwise", training=PRACTICE.format("a.wav"))

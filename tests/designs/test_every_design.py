@@ -73,6 +73,24 @@ def test_it_says_what_annotators_do(design):
     assert design.task_message_for_first_page(campaign).startswith("You ")
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("text", "You see [0-9a-z]+ items?"),
+        ("html", "You see [0-9a-z]+ items?"),
+        ("audio", "You hear [0-9a-z]+ recordings?"),
+        ("image", "You see [0-9a-z]+ pictures?"),
+        ("video", "You watch [0-9a-z]+ videos?"),
+    ],
+)
+def test_it_names_recordings_pictures_and_videos_as_what_they_are(content, words, subtests):
+    for design in (design_type() for design_type in DESIGNS.values()):
+        for count in {1, design.default_items}:
+            with subtests.test(name=design.name, count=count):
+                task = SimpleNamespace(items_per_hit=count, **CAMPAIGN)
+                assert re.match(f"{words} at a time ", design.first_page_message(task, content))
+
+
 def test_what_is_usual_for_it_is_possible(design):
     settings = CampaignSettings(name="A", question="B?", design=design.name) if design.name in DESIGNS else None
     if settings is not None:

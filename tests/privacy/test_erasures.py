@@ -8,7 +8,7 @@ import pytest
 
 from app.annotation.hits.remarks import SELECT_FLAGGED_ITEMS
 from app.annotation.onboarding.visit_progress import STORE_STEP_RESULT
-from app.errors import Conflict, Gone, Invalid, NotFound
+from app.errors import Conflict, Forbidden, Gone, Invalid, NotFound
 from app.privacy.erasure_work import finish_erasures_that_are_due
 from app.privacy.erasures import erase_person_and_return_erasure
 from app.privacy.retention import RetentionDue, lock_campaign_returning_if_still_due
@@ -142,12 +142,29 @@ async def test_an_open_hit_is_free_for_others_and_its_page_can_store_nothing(eng
     assert set((await try_to_lease_hit(engine, other)).items) == set(hit.items)
 
 
-async def test_a_person_who_comes_back_is_a_new_person(engine):
+@pytest.mark.parametrize("rule", RULES)
+async def test_an_erased_person_cannot_take_part_again_and_leaves_no_row(engine, rule):
+    campaign, _ = await create_answered_campaign(engine)
+    await erase_completely(engine, campaign, WORKER_ID, rule)
+    with pytest.raises(Forbidden, match="Your data were erased") as refusal:
+        await create_annotator(engine, campaign, WORKER_ID, "prolific", assignment="a new session")
+    assert refusal.value.code == "was_erased"
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 2
+
+
+async def test_an_erased_person_may_take_part_in_another_campaign(engine):
     campaign, _ = await create_answered_campaign(engine)
     await erase_completely(engine, campaign, WORKER_ID, "remove")
-    again = await create_annotator(engine, campaign, WORKER_ID, "prolific", assignment=SUBMISSION_ID)
+    other = await create_running_campaign(engine)
+    assignment = await create_annotator(engine, other, WORKER_ID, "prolific")
+    assert (await find_or_lease_next_hit(engine, assignment)).hit is not None
+
+
+async def test_a_person_whose_ids_only_retention_erased_is_not_refused(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    await execute_sql(engine, "UPDATE annotators SET worker_id = 'erased:' || id WHERE worker_id = :id", id=WORKER_ID)
+    again = await create_annotator(engine, campaign, WORKER_ID, "prolific", assignment="a new session")
     assert (await find_or_lease_next_hit(engine, again)).hit is not None
-    assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 3
 
 
 async def test_the_log_has_the_receipt_and_counts_and_not_the_person(engine):

@@ -4,11 +4,14 @@ import io
 import json
 import re
 import zipfile
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from app.accounts import tokens, users
-from tests.annotation.hits.campaigns import NOW, fetch_rows, fetch_value
+from app.privacy.deletion_notice import deletion_notice_or_empty
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value
 from tests.privacy.people import SUBMISSION_ID, WORKER_ID, create_answered_campaign
 
 
@@ -60,6 +63,39 @@ async def test_a_finished_campaign_leads_to_the_setting_that_deletes_it(research
     await researcher.post(f"{campaign}/finish")
     assert f'href="{campaign}{setting}">Delete …</a>' in (await researcher.get(campaign)).text
     assert 'name="everything_days"' in (await researcher.get(campaign + setting, follow_redirects=True)).text
+
+
+async def test_the_head_of_a_finished_campaign_says_on_which_day_it_is_deleted(researcher, engine, address):
+    campaign = address.removesuffix("/privacy")
+    await execute_sql(engine, """UPDATE campaigns SET visit_settings = visit_settings || '{"everything_days": 30}'""")
+    assert "Easel deletes this campaign" not in (await researcher.get(campaign)).text
+    await researcher.post(f"{campaign}/finish")
+    finished_at = await fetch_value(engine, "SELECT finished_at FROM campaigns")
+    day = f"{finished_at + timedelta(days=30):%Y-%m-%d}"
+    for subpage in ("", "/annotators", "/settings/visit?done=saved"):
+        page = (await researcher.get(f"{campaign}{subpage}")).text
+        assert f"Easel deletes this campaign, with all answers, on {day}." in page, subpage
+
+
+@pytest.mark.parametrize(
+    ("days_left", "text"),
+    [
+        (8, "on 2026-05-01."),
+        (3, "on 2026-05-01, but at the earliest 7 days after the alert about it."),
+        (-3, "with all answers, 7 days after the alert about it."),
+    ],
+)
+async def test_the_day_of_deletion_waits_for_the_alert(engine, address, days_left, text):
+    due = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    await execute_sql(
+        engine,
+        """UPDATE campaigns SET status = 'finished', finished_at = :at,
+               visit_settings = visit_settings || '{"everything_days": 30}'""",
+        at=due - timedelta(days=30),
+    )
+    async with engine.connect() as connection:
+        campaign = await load_campaign_by_slug_or_refuse(connection, address.split("/")[3])
+    assert deletion_notice_or_empty(campaign, due - timedelta(days=days_left)).endswith(text)
 
 
 async def test_without_the_box_nothing_is_erased(researcher, engine, address):
@@ -120,3 +156,41 @@ async def test_no_decision_brings_removed_answers_back(researcher, engine, addre
 async def test_the_receipts_are_listed(researcher, address):
     await researcher.post(f"{address}/A1/erase", data={"rule": "anonymise", "sure": "yes"})
     assert re.search(r"receipts/E-[2-9A-Z]{8}", (await researcher.get(address)).text)
+
+
+async def test_the_form_warns_of_finished_work_that_is_not_paid(researcher, engine):
+    campaign, _ = await create_answered_campaign(
+        engine, pay_per_hit=0.5, currency="GBP", hits_per_annotator=3, people_from="prolific"
+    )
+    address = f"/admin/campaigns/{campaign.slug}/privacy"
+    warning = "Easel has seen no payment"
+    assert warning not in (await researcher.post(address, data={"term": "A1"})).text
+    await execute_sql(
+        engine, "UPDATE assignments SET completed_at = :now WHERE external_id = :id", now=NOW, id=SUBMISSION_ID
+    )
+    page = " ".join((await researcher.post(address, data={"term": "A1"})).text.split())
+    assert f"A1 finished, and {warning}: <strong>£1.50</strong> is due." in page
+    assert "the list of submissions to approve leaves this person out" in page
+    assert f"<code>{SUBMISSION_ID}</code>" in page
+    assert warning not in (await researcher.post(address, data={"term": "A2"})).text
+
+
+@pytest.mark.parametrize("status", ["approved", "returned"])
+async def test_no_warning_is_given_where_the_platform_has_settled_the_submission(researcher, engine, status):
+    campaign, _ = await create_answered_campaign(engine, pay_per_hit=0.5, currency="GBP")
+    await execute_sql(
+        engine, "UPDATE assignments SET completed_at = :now WHERE external_id = :id", now=NOW, id=SUBMISSION_ID
+    )
+    await execute_sql(
+        engine,
+        """INSERT INTO submissions (campaign_id, external_id, annotator_id, study, status, seen_at)
+           SELECT :campaign, :id, id, 'study', :status, :now FROM annotators WHERE worker_id = :worker""",
+        campaign=campaign.id,
+        id=SUBMISSION_ID,
+        status=status,
+        now=NOW,
+        worker=WORKER_ID,
+    )
+    page = (await researcher.post(f"/admin/campaigns/{campaign.slug}/privacy", data={"term": "A1"})).text
+    assert "Erase this person" in page
+    assert "Easel has seen no payment" not in page

@@ -33,7 +33,7 @@ async def test_who_is_excluded_on_their_page_is_left_out_and_restored_there(engi
     campaign, _, _ = await answer_hits(engine)
     address = f"/admin/campaigns/{campaign.slug}/annotators/A1"
     done = await researcher.post(f"{address}/exclude", data=REASON)
-    assert (done.status_code, done.headers["location"]) == (303, address)
+    assert (done.status_code, done.headers["location"]) == (303, f"{address}?done=annotator-exclude")
     assert (await verify_campaign(engine, campaign)).responses == 4
     html = (await researcher.get(address)).text
     assert "answers at random" in html
@@ -102,12 +102,24 @@ async def test_one_answer_is_excluded_in_its_line_and_marked(engine, researcher)
     assert (await verify_campaign(engine, campaign)).responses == 5
 
 
-async def test_without_a_reason_nothing_is_decided(engine, researcher):
-    campaign, _, _ = await answer_hits(engine, people=1, hits=1)
-    refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/annotators/A1/hold", data={"reason": " "})
-    assert refused.status_code == 422
-    assert "Please give a reason" in refused.text
-    assert await fetch_value(engine, "SELECT barred FROM annotators") is None
+async def test_a_reason_is_optional_on_the_pages_and_each_decision_is_confirmed(engine, researcher):
+    campaign, _, _ = await answer_hits(engine)
+    address = f"/admin/campaigns/{campaign.slug}/annotators/A1"
+    assert 'name="reason" required' not in (await researcher.get(address)).text
+    seq = await fetch_value(engine, "SELECT min(seq) FROM responses")
+    for subpage, said in (
+        ("hold", "Held. This annotator gets no more tasks."),
+        ("release", "Released. This annotator can continue."),
+        ("exclude", "Excluded. This annotator gets no more tasks, and their answers do not count."),
+        ("restore", "Restored. This annotator can continue, and their answers count again."),
+        (f"answers/{seq}/exclude", "Excluded. This answer does not count."),
+        (f"answers/{seq}/restore", "Restored. This answer counts again."),
+    ):
+        done = await researcher.post(f"{address}/{subpage}", data={"reason": " "})
+        assert done.status_code == 303, subpage
+        page = (await researcher.get(done.headers["location"])).text
+        assert said in page, subpage
+        assert "no reason given" in page, subpage
 
 
 async def test_a_page_of_annotators_of_a_draft_or_of_nobody_says_so(engine, researcher):

@@ -75,7 +75,10 @@ def test_two_checks_are_called_both():
     [unfit] = unfit_check_rules(campaign, 60, {"gold": 2}, {"gold": 0.4})
     remedies = {remedy.name: remedy for remedy in unfit.remedies}
     assert remedies["show"].title == "Show everyone both checks, at random places"
-    assert remedies["show"].consequence == "Then everyone sees both gold items; the rule needs 5 failures."
+    assert remedies["show"].consequence == (
+        "Then you see who fails them, but the rule still flags no one: everyone sees both gold items; the rule needs 5 "
+        "failures."
+    )
 
 
 def test_in_a_visit_of_twelve_tasks_everyone_can_be_shown_all_three_and_the_page_says_whom_that_catches():
@@ -84,14 +87,21 @@ def test_in_a_visit_of_twelve_tasks_everyone_can_be_shown_all_three_and_the_page
     remedies = {remedy.name: remedy for remedy in unfit.remedies}
     assert remedies["show"].title == "Show everyone all 3 checks, at random places"
     assert remedies["show"].settings == {"checks_percent": 25}
-    assert remedies["show"].consequence == "Then everyone sees all 3 gold items; the rule needs 5 failures."
+    assert remedies["show"].consequence == (
+        "Then you see who fails them, but the rule still flags no one: everyone sees all 3 gold items; the rule needs "
+        "5 failures."
+    )
+    assert [*remedies] == ["strict", "show"]  # first what ends the warning
     assert remedies["strict"].title == "Flag people who fail 3 gold items, shown to everyone"
     assert remedies["strict"].consequence.endswith("Someone who guesses is caught in about 1 of 5 cases.")  # .6 ** 3
 
 
 def test_a_single_gold_item_is_named_as_one():
     consequence = remedies_of(1)[1]["show"].consequence
-    assert consequence == "Then one person can see the only gold item; the rule needs 5 failures."
+    assert consequence == (
+        "Then you see who fails them, but the rule still flags no one: one person can see the only gold item; the rule "
+        "needs 5 failures."
+    )
 
 
 def test_gold_pairs_are_counted_as_pairs():

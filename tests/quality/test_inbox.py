@@ -80,7 +80,6 @@ async def test_a_decision_that_does_not_apply_changes_nothing(engine, researcher
     assert reply.headers["location"].endswith("?done=no-decision")
     for refused, status in (
         (await press(researcher, campaign, "hold", reason="too fast"), 422),
-        (await press(researcher, campaign, "hold", "A1"), 422),  # no reason, and no finding to take it from
         (await press(researcher, campaign, "hold", "A1", "A9", reason="too fast"), 404),
         (await press(researcher, campaign, "delete", "A1", reason="too fast"), 422),
     ):

@@ -343,6 +343,9 @@ async def test_a_study_without_a_budget_asks_for_it_with_the_sum_filled_in(engin
     # 12 items with 3 judgments are 8 tasks of 5, for 3 people with 3 tasks each, who get 1.50 each.
     campaign = await create_running_campaign(engine, items=12, judgments_per_item=3, currency="GBP", **PAID)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/study")).text
+    for source_page in (page, (await researcher.get(f"/admin/campaigns/{campaign.slug}/payments")).text):
+        assert "Make it on Prolific under <i>Settings</i>, <i>API tokens</i>." in source_page
+        assert "its address contains the id, after <code>/workspaces/</code>." in source_page
     assert f'action="/admin/campaigns/{campaign.slug}/payments/connection"' in page
     assert re.search(r'name="budget"[^>]* value="4.50"', page)
     done = await researcher.post(

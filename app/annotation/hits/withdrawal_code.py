@@ -18,7 +18,9 @@ from app.database.session import Driver, Record, execute_statement, fetch_first_
 CODE_BITS, LETTERS_PER_GROUP = 50, 5
 
 SELECT_WITHDRAWAL_SETTING = text("""
-    SELECT coalesce(visit_settings ->> 'withdrawal', 'ask') = 'self' AS is_self FROM campaigns WHERE id = :campaign
+    SELECT coalesce(visit_settings ->> 'withdrawal', 'ask') = 'self' AS is_self,
+           coalesce(visit_settings ->> 'study_contact', '') AS contact
+    FROM campaigns WHERE id = :campaign
 """)
 
 # Retention deletes the codes of a finished campaign with the ids, so none is stored afterwards.
@@ -35,11 +37,15 @@ STORE_CODE_HASH = text("""
 
 @dataclass(frozen=True)
 class WithdrawalOffer:
-    """The code of an annotator, whether their page lets them have their answers removed, and the address for that."""
+    """The code of an annotator, whether their page lets them have their answers removed, and the address for that.
+
+    `contact` is whom to write to, as the settings name it; empty if they do not.
+    """
 
     code: str
     is_self: bool
     address: str
+    contact: str
 
 
 class WithdrawalCodes:
@@ -78,4 +84,5 @@ async def load_withdrawal_offer_and_store_code_hash_or_none(
         connection, SELECT_WITHDRAWAL_SETTING, {"campaign": assignment.campaign_id}, Record
     )
     entry_path = PLATFORMS[assignment.platform].entry_path(assignment.link_key)
-    return WithdrawalOffer(code, bool(row and row["is_self"]), f"{entry_path}/withdraw?{urlencode({'t': token})}")
+    address = f"{entry_path}/withdraw?{urlencode({'t': token})}"
+    return WithdrawalOffer(code, bool(row and row["is_self"]), address, row["contact"] if row else "")

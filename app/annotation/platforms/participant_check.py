@@ -2,6 +2,9 @@
 
 Four settings decide: the block list and the allow list of the campaign, and the other campaigns that people must or
 must not have taken part in. A person who is in the campaign already stays: a change of these stops no work.
+
+A person whose data were erased from the campaign cannot take part again. The erasure's own hash of their former id
+shows it; nothing else about them is stored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +14,7 @@ from sqlalchemy import text
 
 from app.annotation.platforms.personal import PLATFORM as PERSONAL_PLATFORM
 from app.annotation.platforms.platform import Arrival
-from app.annotation.platforms.programs import SIMULATION_PLATFORM
+from app.annotation.platforms.programs import API_PLATFORM, SIMULATION_PLATFORM
 from app.database.session import (
     Driver,
     Record,
@@ -23,6 +26,9 @@ from app.errors import Forbidden
 
 # SQL: hash of a person's id on the lists of campaign c. Its key keeps the hashes of two campaigns from being joined.
 LISTED_PERSON_HASH = "sha256(convert_to(c.link_key || E'\\nlisted\\n' || {person_id}, 'UTF8'))"
+
+# SQL: hash of a person's id in an erasure of campaign c, as `app.privacy.erasure_list` computes it.
+ERASED_PERSON_HASH = "sha256(convert_to(concat(c.link_key, E'\\n', {platform}, E'\\n', {worker_id}), 'UTF8'))"
 
 # SQL: name by which a person of a platform is listed in a campaign. The key of links finds numbers, not texts.
 LISTED_NAME = """coalesce(
@@ -43,11 +49,15 @@ SELECT_PARTICIPATION_CHECK = text(f"""
            NOT {IS_LISTED.format(list="block")}
            AND (NOT EXISTS (SELECT FROM participant_lists l WHERE l.campaign_id = :campaign AND l.list = 'allow')
                 OR {IS_LISTED.format(list="allow")}) AS lists_allow,
+           CAST(:platform AS text) <> ALL(CAST(:named_by_researcher AS text[])) AND EXISTS (
+               SELECT FROM erasures e WHERE e.campaign_id = :campaign
+               AND person.erased_hash = ANY(e.person_hashes)) AS was_erased,
            person.id AS person_id,
            coalesce(c.visit_settings -> 'exclude_campaigns', '[]') AS exclude_campaigns,
            coalesce(c.visit_settings -> 'only_campaigns', '[]') AS only_campaigns
     FROM campaigns c CROSS JOIN LATERAL (
-        SELECT named.*, {LISTED_PERSON_HASH.format(person_id="named.id")} AS hash
+        SELECT named.*, {LISTED_PERSON_HASH.format(person_id="named.id")} AS hash,
+               {ERASED_PERSON_HASH.format(platform="named.platform", worker_id="named.worker_id")} AS erased_hash
         FROM (
             SELECT CAST(:platform AS text) AS platform, CAST(:worker_id AS text) AS worker_id, {
     LISTED_NAME.format(
@@ -76,9 +86,15 @@ TOOK_PART = text("""
 
 
 class ParticipationCheck(Record):
-    """Whether a person is in a campaign already, whether its lists admit them, and which other campaigns decide."""
+    """Whether a person is in a campaign already, whether they were erased from it, whether its lists admit them, and
+    which other campaigns decide.
+
+    `was_erased` is about ids of platforms: a program may give its own name to another person, and so may a new personal
+    link its number.
+    """
 
     has_arrived: bool
+    was_erased: bool
     lists_allow: bool
     person_id: str
     exclude_campaigns: list[str]
@@ -88,7 +104,7 @@ class ParticipationCheck(Record):
 async def refuse_person_who_may_not_take_part(
     connection: Driver, campaign_id: int, platform: str, arrival: Arrival
 ) -> None:
-    """Raise `Forbidden` (`may_not_take_part`) for a person without an assignment who may not take part.
+    """Raise `Forbidden` (`may_not_take_part`, `was_erased`) for a person without an assignment who may not take part.
 
     Simulated annotators always may: they stand for people who may.
     """
@@ -99,14 +115,20 @@ async def refuse_person_who_may_not_take_part(
         "platform": platform,
         "worker_id": arrival.worker_id,
         "personal_platform": PERSONAL_PLATFORM.name,
+        "named_by_researcher": [API_PLATFORM.name, PERSONAL_PLATFORM.name],
     }
     participation = await fetch_first_row_or_none(
         connection, SELECT_PARTICIPATION_CHECK, parameters, ParticipationCheck
     )
     if participation is None or participation.has_arrived:
         return
+    if participation.was_erased:
+        raise Forbidden(
+            "Your data were erased from this study, so you cannot take part in it again.",
+            code="was_erased",
+        )
     person = {**parameters, "person_id": participation.person_id}
-    del person["worker_id"]
+    del person["worker_id"], person["named_by_researcher"]
     if (
         not participation.lists_allow
         or await has_taken_part_in_any(connection, participation.exclude_campaigns, person)

@@ -224,7 +224,11 @@ def render_confirmation_page(
         "one_comparison": unit.judgments_per_system_for_comparisons(1) if unit else None,
         "hourly_pay": hourly_pay,
     }
-    context |= {"advice": hints.advice_to_use_better_rule_or_empty(campaign), "forecast": findings}
+    context |= {
+        "advice": hints.advice_to_use_better_rule_or_empty(campaign),
+        "better_rule": hints.name_of_better_rule_or_none(campaign),
+        "forecast": findings,
+    }
     return render_page(request, "admin/action.html", context, refusal=refusal)
 
 
@@ -239,6 +243,17 @@ async def submit_judgments_per_item(values: FormFields, connection: Transaction,
     )
     subpage = "/plan" if values.get("from") == "plan" else "/launch/confirm"
     return redirect_to(campaign_page_url(slug, subpage, notice="saved"))
+
+
+@router.post(CAMPAIGN_PATH + "/better-rule")
+async def submit_better_rule(connection: Transaction, slug: str) -> Response:
+    """Use the selection rule that suits the goal better, and show the page that launches the campaign again."""
+    rule = hints.name_of_better_rule_or_none(await load_campaign_for_page_or_refuse(connection, slug))
+    if rule:
+        await settings_edits.store_changed_settings_or_refuse(
+            connection, slug, lambda before: before.model_copy(update={"rule": rule})
+        )
+    return redirect_to(campaign_page_url(slug, "/launch/confirm", notice="saved"))
 
 
 @router.post(CAMPAIGN_PATH + "/tasks-for-all-items")

@@ -358,7 +358,11 @@ def hit_page_template_context(
             platform, campaign.leave_early, campaign.hits_per_annotator
         ),
         "last": visit_preview.is_last_previewed_hit(campaign, platform, page),
-        "withdrawal": WithdrawalOffer(EXAMPLE_CODE, campaign.withdrawal == "self", here) if has_code else None,
+        "withdrawal": (
+            WithdrawalOffer(EXAMPLE_CODE, campaign.withdrawal == "self", here, campaign.study_contact)
+            if has_code
+            else None
+        ),
         "look_again_seconds": POLL_SECONDS.get(page.reason),
         "outcome": outcome,
         "completion": build_preview_completion(settings, preview, outcome) if outcome else None,

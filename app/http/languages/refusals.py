@@ -131,6 +131,9 @@ ANNOTATOR_REFUSALS = {
     "training_over": message_marked_for_translation(
         "You have tried this task many times, so the training ends here for you. Thank you for trying."
     ),
+    "was_erased": message_marked_for_translation(
+        "Your data were erased from this study, so you cannot take part in it again."
+    ),
     "withdrawal_final": message_marked_for_translation("This can no longer be taken back. Nothing was changed."),
     "not_withdrawn": message_marked_for_translation("Nothing is withdrawn. Your answers are kept."),
     "withdrawal_not_offered": message_marked_for_translation(

@@ -18,6 +18,7 @@ from app.privacy.person_search import (
     find_people_and_log_search,
     load_person_by_name_or_refuse,
 )
+from app.privacy.unpaid_work import load_unpaid_work_by_annotator
 from app.record.campaign import load_campaign_for_page_or_refuse
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -56,6 +57,7 @@ async def render_privacy_page(
     context = {
         "campaign": campaign,
         "people": people,
+        "unpaid_work": await load_unpaid_work_by_annotator(connection, campaign, people or ()),
         "term": term,
         "most": MAX_PEOPLE_FOUND,
         "platform_titles": {name: platform.title for name, platform in PLATFORMS.items()},

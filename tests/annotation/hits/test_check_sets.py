@@ -65,3 +65,18 @@ async def test_two_items_become_a_gold_pair_by_the_expected_choice(researcher, a
     assert await fetch_rows(engine, stored) == [
         ("v1", 2, "v1 | v2"), ("v2", 1, "v1 | v2"), ("v3", 1, "p"), ("v4", 2, "p")]  # fmt: skip
     await apply_action(engine, campaign)
+
+
+async def test_more_than_two_items_of_pairs_are_better_or_worse_ones(engine, researcher):
+    campaign = await create_draft(engine, design="pairwise")
+    await import_items(engine, campaign, "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6)))
+    address = f"/admin/campaigns/{campaign.slug}/items"
+    chosen = {"action": "gold", "item": ["v0", "v1", "v2", "v3"]}
+    asked = (await researcher.post(f"{address}/chosen", data=chosen)).text
+    assert asked.count("<select name=") == 4
+    assert "rank" not in asked.partition('class="chosen"')[2].partition("</form>")[0]
+    assert "Say of each item whether it is one of the better or of the worse ones." in asked
+    done = await researcher.post(f"{address}/checks", data=chosen | {"expected": ["1", "1", "2", "2"]})
+    assert done.status_code == 303
+    places = "SELECT external_id, expected ->> 'place' FROM check_items ORDER BY external_id"
+    assert [place for _, place in await fetch_rows(engine, places)] == ["1", "1", "2", "2"]

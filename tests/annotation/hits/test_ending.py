@@ -140,6 +140,25 @@ async def test_the_code_of_the_platform_is_named_for_it_and_comes_before_the_cod
     assert end.index(named) < end.index("Return to Prolific") < end.index("Keep this code.")
 
 
+async def test_the_last_page_says_whom_to_write_to_with_the_code(client, engine):
+    contact = "study@example.org"
+    campaign = await create_running_campaign(engine, hits_per_annotator=1, study_contact=contact)
+    address = f"/prolific/{campaign.link_key}?{PROLIFIC}"
+    end = (await client.post(address, data=form_fields((await client.get(address)).text))).text
+    assert end.index("Keep this code.") < end.index(f"Write to {contact} for that, or with questions.")
+
+
+@pytest.mark.parametrize(
+    ("way", "is_said"),
+    [("link/{}", True), (f"prolific/{{}}?{PROLIFIC}", True), ("mturk/{}?assignmentId=a&hitId=h&workerId=w", False)],
+)
+async def test_the_first_page_says_that_people_may_close_it_and_come_back(client, engine, way, is_said):
+    campaign = await create_running_campaign(engine, welcome=True)
+    page = (await client.get(f"/{way.format(campaign.link_key)}")).text
+    assert "Start</button>" in page
+    assert ("You can close the page at any time and go on later with the same link." in page) == is_said
+
+
 def test_a_way_back_is_a_code_or_a_safe_address(subtests):
     for way in ("two words", "http://plain.example", "https://a b", "javascript:alert(1)", "x" * 65):
         with subtests.test(way=way), pytest.raises(ValueError, match="a code of letters"):

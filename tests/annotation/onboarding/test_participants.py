@@ -277,6 +277,20 @@ async def test_an_erased_person_leaves_the_allow_list_and_stays_blocked(client, 
         assert (await participant_lists.count_listed_people_by_list(connection, campaign.id))["block"].erased == 1
 
 
+async def test_an_erased_person_who_opens_the_link_again_reads_why_it_is_closed(client, engine):
+    campaign = await create_running_campaign(engine, return_screened_out="OTHERS1")
+    await answer_one_hit(engine, campaign, "p1")
+    await erase_person_and_return_erasure(engine, campaign.slug, "A1", "remove", now=NOW)
+    reply = await client.get(arrival_url(campaign, "p1", session="s2"))
+    assert reply.status_code == 403
+    assert "Your data were erased from this study, so you cannot take part in it again." in reply.text
+    assert "OTHERS1" in reply.text
+    assert await fetch_value(engine, COUNT_ANNOTATORS, campaign=campaign.id) == 1
+    german = await client.get(arrival_url(campaign, "p1", session="s2"), headers={"Accept-Language": "de"})
+    assert "aus dieser Studie gelöscht" in german.text
+    assert await statuses_of_arrivals(client, campaign, "p2") == [200]
+
+
 async def test_erasing_the_last_person_of_the_allow_list_lets_no_one_else_in(client, engine):
     campaign = await create_running_campaign(engine)
     await create_annotator(engine, campaign, "p1", "prolific")
