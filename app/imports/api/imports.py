@@ -76,6 +76,7 @@ IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
     "`prior_of_another_law`, `priors_missing`. Files: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, "
     "`media_twice`, `media_unnamed`, `media_missing`, `media_type_unknown`, `media_wrong_kind`, `media_link_refused`. "
     "Outputs of systems: `system_missing`, `segment_missing`, `output_empty`, `output_twice`, `source_differs`. "
+    "Checks of their segments: `segment_unknown`, `expected_without_check`, `check_needs_segment`. "
     "`details.line` is the line of the file.",
 }
 
