@@ -223,8 +223,8 @@ def filled_expectation_cells(campaign: Campaign, check: CheckToMark) -> dict[str
     return {name: check.cells[name] for name in columns if check.cells.get(name)}
 
 
-async def turn_check_back_into_item_or_refuse(connection: AsyncConnection, slug: str, item_id: str) -> None:
-    """Make a check an item again, the last one.
+async def turn_check_back_into_item_or_refuse(connection: AsyncConnection, slug: str, item_id: str) -> Campaign:
+    """Make a check an item again, the last one, and return its campaign.
 
     A check of a segment, or a copy of an item that stayed in the study, is deleted instead.
 
@@ -235,7 +235,7 @@ async def turn_check_back_into_item_or_refuse(connection: AsyncConnection, slug:
     if campaign.segment_count or COPY_COLUMN in row.fields:
         await checks_import.store_whether_campaign_has_checks(connection, campaign.id)
         await log_change(connection, "items.unmarked", campaign, new_values={"item": item_id})
-        return
+        return campaign
     check_columns = {CHECK_COLUMN, SET_COLUMN, *names_of_all_expectation_columns(criterion_designs(campaign))}
     fields = {column: cell for column, cell in row.fields.items() if column not in check_columns}
     prior_columns = campaign.law.family.parameter_names
@@ -251,6 +251,7 @@ async def turn_check_back_into_item_or_refuse(connection: AsyncConnection, slug:
     await connection.execute(INSERT_UNMARKED_ITEM, item)
     await checks_import.store_whether_campaign_has_checks(connection, campaign.id)
     await log_change(connection, "items.unmarked", campaign, new_values={"item": item_id})
+    return campaign
 
 
 async def load_item_row_or_refuse(connection: AsyncConnection, campaign: Campaign, item_id: str) -> Row[Any]:

@@ -10,7 +10,7 @@ from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.hit_proposal import HitProposal, items_seen_or_held_in_other_visit
 from app.annotation.platforms.registry import PLATFORMS
-from app.database.session import Driver, Record, fetch_rows
+from app.database.session import Driver, Record, fetch_first_column, fetch_rows
 from app.quality import checks
 from app.quality.check_draws import UnseenCheck, draw_unseen_checks_or_empty
 from app.quality.check_positions import (
@@ -26,6 +26,14 @@ COUNT_CHECKS_AND_ANSWERED_ONES = text("""
     SELECT (SELECT count(*) FROM check_items WHERE campaign_id = :campaign) AS checks,
            (SELECT count(DISTINCT check_number) FROM check_answers
             WHERE campaign_id = :campaign AND annotator_id = :annotator) AS answered
+""")
+
+
+LIST_SEGMENTS_WITH_UNSEEN_CHECKS = text("""
+    SELECT DISTINCT i.segment FROM check_items i WHERE i.campaign_id = :campaign AND i.segment IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM check_answers a
+        WHERE a.campaign_id = :campaign AND a.annotator_id = :annotator AND a.check_number = i.number)
 """)
 
 
@@ -49,11 +57,16 @@ async def draw_next_checks_and_set_items_met_as_checks(
     if not (platform.has_page or platform.is_simulated):
         return ()
     campaign_index = await set_items_met_as_checks_and_return_index(connection, assignment, cache)
+    assignment.segments_left_for_checks = frozenset()
     item_by_copy = campaign_index.item_by_copy or {}
     chance = await chance_that_next_hit_shows_checks(
         connection, assignment, max_hits_without_repeats(assignment, campaign_index)
     )
     if campaign_index.rng.random() >= chance:
+        if campaign_index.segments is not None and not assignment.repeat_items:
+            await leave_segments_for_checks_if_all_are_needed(
+                connection, assignment, chance * count_hits_left(assignment, campaign_index.segments.segment_count)
+            )
         return ()
     items_met = {*items_seen_or_held_in_other_visit(assignment), *assignment.always_shown}
     segments_seen = set[int]() if campaign_index.segments is None else items_seen_or_held_in_other_visit(assignment)
@@ -72,6 +85,28 @@ async def draw_next_checks_and_set_items_met_as_checks(
         items_of_drawn = {item_by_copy[check.number] for check in drawn_checks if check.number in item_by_copy}
         assignment.items_met_as_checks = {*assignment.items_met_as_checks, *items_of_drawn}
     return drawn_checks
+
+
+async def leave_segments_for_checks_if_all_are_needed(
+    connection: Driver, assignment: AssignmentState, expected_checks: float
+) -> None:
+    """Let the next HIT, which shows no check, show another segment than those with checks that the annotator may meet.
+
+    An annotator sees no segment twice. So a segment that is shown without its check is lost for it, which matters if
+    the annotator's HITs to come need all of them: then `expected_checks`, the mean number of these, is not lower.
+    """
+    parameters = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
+    segments = {*await fetch_first_column(connection, LIST_SEGMENTS_WITH_UNSEEN_CHECKS, parameters)}
+    segments_left = segments - items_seen_or_held_in_other_visit(assignment)
+    if len(segments_left) <= expected_checks:
+        assignment.segments_left_for_checks = frozenset(segments_left)
+
+
+def count_hits_left(assignment: AssignmentState, hits_without_repeats: int) -> int:
+    """Return how many HITs the annotator can still get if none shows anything twice."""
+    limit = assignment.hits_per_annotator
+    max_hits = hits_without_repeats if limit is None else min(limit, hits_without_repeats)
+    return max_hits - assignment.hits_answered - assignment.open_elsewhere
 
 
 def max_hits_without_repeats(assignment: AssignmentState, campaign_index: CampaignIndex) -> int:
@@ -128,16 +163,18 @@ async def set_items_met_as_checks_and_return_index(
 def may_get_hit_without_checks(
     assignment: AssignmentState, cache: PosteriorCache, drawn_checks: Sequence[UnseenCheck]
 ) -> bool:
-    """Return whether an annotator for whom no HIT with the drawn checks was found may get one without them.
+    """Return whether an annotator for whom no HIT was found may get one without the drawn checks.
 
     The checks may copy the last items that are left; the annotator can then be asked about these. Or the outputs for
-    the segment of the checks cannot be compared, and those for others can.
+    the segment of the checks cannot be compared, and those for others can. Or no other segments are left than those
+    that are kept for checks.
     """
     campaign_index = cache.loaded_index_or_none(assignment.campaign_id)
     item_by_copy = (campaign_index and campaign_index.item_by_copy) or {}
     items_of_drawn = {item_by_copy[check.number] for check in drawn_checks if check.number in item_by_copy}
     assignment.items_met_as_checks = {*assignment.items_met_as_checks} - items_of_drawn
-    return bool(items_of_drawn) or segment_of_next_hit_or_none(assignment, drawn_checks) is not None
+    segments_left, assignment.segments_left_for_checks = assignment.segments_left_for_checks, frozenset()
+    return bool(items_of_drawn or segments_left) or segment_of_next_hit_or_none(assignment, drawn_checks) is not None
 
 
 def count_check_slots(assignment: AssignmentState, next_checks: Sequence[CheckItem]) -> int:

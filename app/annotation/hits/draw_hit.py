@@ -131,7 +131,7 @@ def draw_streaming_hit_or_none(
             full_items=full_items,
             leading_items=leading_items,
             leases_by_segment=leases_by_segment,
-            segments_seen=items_seen_or_held_in_other_visit(assignment),
+            segments_seen=items_seen_or_held_in_other_visit(assignment) | assignment.segments_left_for_checks,
             hit_size=n,
             wanted_segment=segment,
             rng=campaign_index.rng,

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
+from sqlalchemy import Row
 from starlette.datastructures import FormData
 
 from app.accounts.guards import researcher_router
@@ -96,6 +97,8 @@ async def items_page_response(
     context |= await load_item_table_template_context(
         request, connection, campaign, ItemListView() if segments else view
     )
+    if segments:
+        context["expected_answers"] = expected_answer_texts_by_check_id(campaign, [row for row, _ in segments.checks])
     context |= upload_form_template_context(request, campaign) | {"refusal": refusal}
     if request.query_params.get("done") == "imported":
         context["receipt"] = await items.load_last_import_receipt_or_none(connection, campaign.id)
@@ -124,11 +127,7 @@ async def load_item_table_template_context(
             connection, campaign.id, [row.number for row in page.rows]
         ),
         "own_columns": item_list.uploaded_column_names_of_rows(page.rows, view.column),
-        "expected_answers": {
-            row.external_id: describe_expected_answers(criterion_designs(campaign), row.expected)
-            for row in page.rows
-            if row.check_kind
-        },
+        "expected_answers": expected_answer_texts_by_check_id(campaign, [row for row in page.rows if row.check_kind]),
         "check_counts": check_counts,
         "check_summary": sentences_on_check_counts_and_failures_needed(campaign, campaign.item_count, check_counts),
         "checks_proposal": propose_checks_percent_or_none(campaign, campaign.item_count, check_counts),
@@ -143,6 +142,11 @@ async def load_item_table_template_context(
         "proposed_tolerance": proposed_tolerance_cell_or_empty(campaign.design),
         "kind": CONTENT_KINDS[campaign.content],
     }
+
+
+def expected_answer_texts_by_check_id(campaign: Campaign, checks: Sequence[Row[Any]]) -> dict[str, str]:
+    designs = criterion_designs(campaign)
+    return {check.external_id: describe_expected_answers(designs, check.expected) for check in checks}
 
 
 def upload_form_template_context(request: Request, campaign: Campaign) -> dict[str, Any]:
@@ -371,9 +375,10 @@ async def submit_proposed_share_of_checks(connection: Transaction, slug: str) ->
 
 @router.post(CAMPAIGN_PATH + "/items/unmark")
 async def submit_unmarking_of_check(form_values: FormFields, connection: Transaction, slug: str) -> Response:
-    """Make a check an item again."""
-    await mark_checks.turn_check_back_into_item_or_refuse(connection, slug, form_values.get("item", ""))
-    return redirect_to(campaign_page_url(slug, "/checks", notice="unmarked"))
+    """Make a check an item again; delete a check of a segment."""
+    campaign = await mark_checks.turn_check_back_into_item_or_refuse(connection, slug, form_values.get("item", ""))
+    notice = "check-deleted" if campaign.segment_count else "unmarked"
+    return redirect_to(campaign_page_url(slug, "/checks", notice=notice))
 
 
 @router.get(CAMPAIGN_PATH + "/items/text")

@@ -309,3 +309,20 @@ async def test_a_draft_without_checks_may_name_a_share_of_tasks_for_them(engine)
     await import_items(engine, campaign, OUTPUTS)
     await apply_action(engine, campaign)
     assert await fetch_value(engine, "SELECT has_checks FROM campaigns") is False
+
+
+@pytest.mark.parametrize("limits", [{"hits_per_annotator": 8}, {}])
+async def test_who_judges_all_segments_meets_about_as_many_checks_as_the_share_of_tasks_says(engine, limits):
+    """Three of eight segments have checks: the others come first where the checks would be lost otherwise."""
+    campaign = await with_checks(engine, **limits, checks_percent=38, repeat_items=False)
+    met = []
+    for name in range(12):
+        me, cache, shown = await create_annotator(engine, campaign, f"p{name}"), PosteriorCache(), 0
+        while (hit := (await find_or_lease_next_hit(engine, me, cache=cache)).hit) is not None:
+            shown += has_check(hit)
+            await submit_scores(engine, me, hit, scores=[1.0] * len(hit.items))
+        met.append(shown)
+    if limits:
+        assert met == [3] * 12
+    else:
+        assert sum(met) >= 24  # 36 at most; some lose one by chance
