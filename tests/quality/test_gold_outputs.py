@@ -11,7 +11,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.remarks import Remark
-from tests.annotation.hits.campaigns import NOW, create_annotator, execute_sql, fetch_value, find_or_lease_next_hit
+from tests.annotation.hits.campaigns import NOW, create_annotator, execute_sql, fetch_value, try_to_lease_hit
 from tests.annotation.hits.systems import SYSTEMS, create_campaign_of_systems
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import replay_is_clean
@@ -36,7 +36,7 @@ async def answered(engine, *, hits=4, **settings):
     for name, value in (("careful", 0.0), ("careless", 50.0)):
         me, cache = await create_annotator(engine, campaign, name), PosteriorCache()
         for _ in range(hits):
-            hit = (await find_or_lease_next_hit(engine, me, cache=cache)).hit
+            hit = await try_to_lease_hit(engine, me, cache=cache)
             is_check = dict(zip(hit.items, (" / " in shown for shown in hit.ids), strict=True))
             values = {item: value if check else 60.0 for item, check in is_check.items()}
             remarks = {str(item): Remark("odd", campaign.flag_reasons[0]) for item, check in is_check.items() if check}
