@@ -163,7 +163,7 @@ async def set_items_met_as_checks_and_return_index(
 def may_get_hit_without_checks(
     assignment: AssignmentState, cache: PosteriorCache, drawn_checks: Sequence[UnseenCheck]
 ) -> bool:
-    """Return whether an annotator for whom no HIT was found may get one without the drawn checks.
+    """Return whether an annotator without a HIT so far may get one without the drawn checks.
 
     The checks may copy the last items that are left; the annotator can then be asked about these. Or the outputs for
     the segment of the checks cannot be compared, and those for others can. Or no other segments are left than those
