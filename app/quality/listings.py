@@ -231,6 +231,12 @@ def describe_expected_answers(designs: CriterionDesigns, stored_expectations: Ma
     )
 
 
+def expected_answers_by_check_id(campaign: Campaign, checks: Sequence[Row[Any]]) -> dict[str, str]:
+    """Return the expected answers to checks as text, by the researcher's ids."""
+    designs = criterion_designs(campaign)
+    return {check.external_id: describe_expected_answers(designs, check.expected) for check in checks}
+
+
 def text_after_criterion_name(name: str, text: str) -> str:
     """Return a text after the name of a criterion, which is empty for one question."""
     return f"{name}: {text}" if name else text

@@ -1,6 +1,7 @@
 """Gold and attention items in tables of systems' outputs: taken in with the outputs, or refused with the line."""
 
 import re
+import zipfile
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.api.test_api import refused
 from tests.campaigns.drafts import VERBS, apply_action, create_draft, import_file, import_items
 from tests.campaigns.test_routes import create, upload
+from tests.media.files import packed, wav
 
 HEADER = "system,segment,output,source,check,expected,tolerance\n"
 OUTPUTS = "".join(f"{name},s{k},{name} {k},source {k},,,\n" for k in range(3) for name in SYSTEMS)
@@ -218,3 +220,22 @@ async def test_previews_of_tasks_leave_the_checks_out(researcher, engine):
         page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/try/hit")).text
         assert "broken" not in page
         assert "Set this" not in page
+
+
+async def test_checks_come_with_the_recordings_that_they_name(engine):
+    header = "system,segment,output,check,expected,tolerance\n"
+    spoken = "".join(f"{name},s{k},{name}{k}.wav,,,\n" for k in range(2) for name in ("ape", "bee"))
+    names = [*(f"{name}{k}.wav" for k in range(2) for name in ("ape", "bee")), "noise.wav"]
+    files = {name: wav(0.1 * (1 + place)) for place, name in enumerate(names)}
+    gold = "noise,s1,noise.wav,gold,0,10\n"
+    campaign = await create_draft(engine, content="audio", items_per_hit=3, checks_percent=50, judgments_per_item=9)
+    with pytest.raises(Refusal) as refusal:
+        await import_items(engine, campaign, header + spoken + gold.replace("noise.wav", "missing.wav"))
+    assert refusal.value.code == "media_missing"
+    await import_items(engine, campaign, header + spoken + gold, media=packed(files))
+    assert await fetch_value(engine, "SELECT count(*) FROM media") == 5
+    async with engine.begin() as connection:
+        file = await campaign_file_io.build_campaign_yaml_or_zip(connection, campaign.slug, with_items=True)
+        with zipfile.ZipFile(file.file) as archive:
+            assert "media/noise.wav" in archive.namelist()
+    await apply_action(engine, campaign)

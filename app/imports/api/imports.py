@@ -60,7 +60,8 @@ ITEMS_FILE_BODY = openapi_body_of_file_upload(
 
 
 IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
-    409: "`not_a_draft`, `kinds_mixed`, `revision_running`; to a launched campaign with conditions `condition_added`, "
+    409: "`not_a_draft`, `kinds_mixed`, `no_checks_here`, `revision_running`; checks of a launched campaign of systems "
+    "`check_set_size`, `expected_impossible`; to a launched campaign with conditions `condition_added`, "
     "`condition_cell_missing`, `content_cell_missing`, `content_incomplete`",
     413: (
         "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `too_many_outputs`, `gzip_too_dense`, "

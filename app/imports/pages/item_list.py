@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
-from sqlalchemy import Row
 from starlette.datastructures import FormData
 
 from app.accounts.guards import researcher_router
@@ -47,13 +46,10 @@ from app.imports.mark_checks import CheckToMark, stored_check_as_entered
 from app.imports.pages.marking_form import parse_checks_to_mark
 from app.imports.response_receipt import ResponseImportReceipt, response_receipt_sentences
 from app.imports.segment_table import load_segments_page_with_chosen
-from app.quality.check_expectations import (
-    criterion_designs,
-    expected_and_tolerance_column_names,
-)
+from app.quality.check_expectations import expected_and_tolerance_column_names
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import default_tolerance_cell_or_empty, proposed_tolerance_cell_or_empty
-from app.quality.listings import describe_expected_answers
+from app.quality.listings import expected_answers_by_check_id
 from app.quality.rule_reach import (
     propose_checks_percent_or_none,
     sentences_on_check_counts_and_failures_needed,
@@ -98,7 +94,7 @@ async def items_page_response(
         request, connection, campaign, ItemListView() if segments else view
     )
     if segments:
-        context["expected_answers"] = expected_answer_texts_by_check_id(campaign, [row for row, _ in segments.checks])
+        context["expected_answers"] = expected_answers_by_check_id(campaign, [row for row, _ in segments.checks])
     context |= upload_form_template_context(request, campaign) | {"refusal": refusal}
     if request.query_params.get("done") == "imported":
         context["receipt"] = await items.load_last_import_receipt_or_none(connection, campaign.id)
@@ -127,7 +123,7 @@ async def load_item_table_template_context(
             connection, campaign.id, [row.number for row in page.rows]
         ),
         "own_columns": item_list.uploaded_column_names_of_rows(page.rows, view.column),
-        "expected_answers": expected_answer_texts_by_check_id(campaign, [row for row in page.rows if row.check_kind]),
+        "expected_answers": expected_answers_by_check_id(campaign, [row for row in page.rows if row.check_kind]),
         "check_counts": check_counts,
         "check_summary": sentences_on_check_counts_and_failures_needed(campaign, campaign.item_count, check_counts),
         "checks_proposal": propose_checks_percent_or_none(campaign, campaign.item_count, check_counts),
@@ -142,11 +138,6 @@ async def load_item_table_template_context(
         "proposed_tolerance": proposed_tolerance_cell_or_empty(campaign.design),
         "kind": CONTENT_KINDS[campaign.content],
     }
-
-
-def expected_answer_texts_by_check_id(campaign: Campaign, checks: Sequence[Row[Any]]) -> dict[str, str]:
-    designs = criterion_designs(campaign)
-    return {check.external_id: describe_expected_answers(designs, check.expected) for check in checks}
 
 
 def upload_form_template_context(request: Request, campaign: Campaign) -> dict[str, Any]:
