@@ -236,6 +236,6 @@ async def test_checks_come_with_the_recordings_that_they_name(engine):
     assert await fetch_value(engine, "SELECT count(*) FROM media") == 5
     async with engine.begin() as connection:
         file = await campaign_file_io.build_campaign_yaml_or_zip(connection, campaign.slug, with_items=True)
-        with zipfile.ZipFile(file.file) as archive:
+        with file.file, zipfile.ZipFile(file.file) as archive:
             assert "media/noise.wav" in archive.namelist()
     await apply_action(engine, campaign)
