@@ -1,5 +1,7 @@
 """Gold and attention items among the outputs of systems: each belongs to a segment, and none is a system's."""
 
+import re
+
 import pytest
 
 from app.annotation.hits import gold_feedback, submission, undo
@@ -17,6 +19,7 @@ from tests.annotation.hits.campaigns import (
     fetch_rows,
     fetch_value,
     find_or_lease_next_hit,
+    form_fields,
     submit_scores,
     try_to_lease_hit,
 )
@@ -326,3 +329,17 @@ async def test_who_judges_all_segments_meets_about_as_many_checks_as_the_share_o
         assert met == [3] * 12
     else:
         assert sum(met) >= 24  # 36 at most; some lose one by chance
+
+
+async def test_on_the_page_a_task_of_checks_alone_has_the_source_and_tells_nothing(engine, client):
+    campaign = await with_checks(engine, "bad,s1,broken,,gold,0,15,\n", always=True, design="rating", items_per_hit=1)
+    page = (await client.post(f"/link/{campaign.link_key}", follow_redirects=True)).text
+    assert "broken" in page
+    assert "source 1" in page
+    fields = form_fields(page)
+    form = page.partition("<form")[2].partition("</form")[0].replace(fields["token"], "")
+    assert not re.search(r"gold|attention|check_|expected|bad|s1\b", form)
+    answered = await client.post(f"/link/{campaign.link_key}", data=fields | {"score-0": "40"})
+    assert answered.status_code == 200
+    assert "broken" not in answered.text
+    assert await fetch_rows(engine, "SELECT value FROM check_answers") == [(40.0,)]
