@@ -25,7 +25,11 @@ from app.imports.checks_import import (
     NewCheck,
     expected_answers_json_or_refuse,
 )
-from app.imports.item_changes import item_not_found_error, refuse_campaign_of_systems
+from app.imports.item_changes import (
+    item_facts_for_audit_log,
+    item_not_found_error,
+    refuse_campaign_of_systems,
+)
 from app.imports.items import parse_item_prior_or_none
 from app.imports.text_corrections import refuse_unshowable_or_unchanged_text
 from app.quality.check_expectations import (
@@ -234,7 +238,7 @@ async def turn_check_back_into_item_or_refuse(connection: AsyncConnection, slug:
     row = await delete_row_closing_number_gap_and_return_it(connection, campaign, "check_items", item_id)
     if campaign.segment_count or COPY_COLUMN in row.fields:
         await checks_import.store_whether_campaign_has_checks(connection, campaign.id)
-        await log_change(connection, "items.unmarked", campaign, new_values={"item": item_id})
+        await log_change(connection, "items.deleted", campaign, new_values=item_facts_for_audit_log([item_id]))
         return campaign
     check_columns = {CHECK_COLUMN, SET_COLUMN, *names_of_all_expectation_columns(criterion_designs(campaign))}
     fields = {column: cell for column, cell in row.fields.items() if column not in check_columns}

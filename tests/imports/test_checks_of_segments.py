@@ -174,7 +174,7 @@ async def test_a_program_adds_changes_and_reads_checks_of_segments(api_client, e
     refused(await api_client.post(f"{address}/items", content=plain, headers=kind), 422, "check_needs_segment")
 
 
-async def test_the_page_previews_imports_lists_and_deletes_checks(researcher):
+async def test_the_page_previews_imports_lists_and_deletes_checks(researcher, engine):
     address = await create(researcher, items_per_hit="3")
     preview = await researcher.post(f"{address}/items/preview", files={"file": ("a.csv", HEADER + OUTPUTS + GOLD)})
     assert "4 systems, 3 segments, 14 outputs, including 2 checks" in words(preview.text)
@@ -194,6 +194,8 @@ async def test_the_page_previews_imports_lists_and_deletes_checks(researcher):
     assert "set / s2" in quality.text
     assert "Use as item" not in quality.text
     deleted = await researcher.post(f"{address}/items/unmark", data={"item": "set / s2"})
+    logged = "SELECT action, after ->> 'ids' FROM audit_log ORDER BY id DESC LIMIT 1"
+    assert await fetch_rows(engine, logged) == [("items.deleted", "set / s2")]
     assert "set / s2" not in (await researcher.get(deleted.headers["location"])).text
     assert "4 systems, 3 segments, 1 gold item" in words((await researcher.get(f"{address}/items")).text)
     assert (await researcher.post(f"{address}/launch")).headers["location"] == f"{address}/share?done=launched"
