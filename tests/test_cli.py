@@ -119,6 +119,19 @@ def test_known_answers_become_gold_items(easel, tmp_path):
     assert made == "Made 2 gold items of known: t0, t10.\n"
 
 
+def test_gold_outputs_join_the_outputs_of_systems(easel, tmp_path):
+    easel("campaign", "create", "--name", "Known", "--question", "How good?", "--items-per-hit", "3")
+    (tmp_path / "outputs.csv").write_text("system,segment,output\nape,s1,one\nbee,s1,two\n")
+    easel("campaign", "import", "known", tmp_path / "outputs.csv")
+    (tmp_path / "checks.csv").write_text("system,segment,output,check,expected\nbad,s1,broken,gold,0\n")
+    assert easel("campaign", "import", "known", tmp_path / "checks.csv").output.startswith("Imported 1 gold item.\n")
+    (tmp_path / "checks.csv").write_text("system,segment,output,check,expected\nbad,s2,broken,gold,0\n")
+    refused = easel("campaign", "import", "known", tmp_path / "checks.csv")
+    assert refused.exit_code == 1
+    assert "(segment_unknown)" in refused.stderr
+    assert "(not_for_systems)" in easel("campaign", "items", "gold", "known", "--count", "2").stderr
+
+
 def test_changes_of_items_are_refused_with_the_reason(easel, running):
     items = ("campaign", "items")
     for arguments, code in (

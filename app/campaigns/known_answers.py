@@ -118,7 +118,8 @@ async def load_known_answers_of_usual_columns(connection: AsyncConnection, campa
     """Return the known answers in each column with one of the usual names; none if the campaign cannot have checks, or
     asks about several criteria.
     """
-    if campaign.status != "draft" or campaign.has_criteria or reason_hits_cannot_show_checks_or_empty(campaign):
+    takes_items = not (campaign.segment_count or reason_hits_cannot_show_checks_or_empty(campaign))
+    if campaign.status != "draft" or campaign.has_criteria or not takes_items:
         return []
     columns = dict.fromkeys((DEFAULT_KNOWN_ANSWER_COLUMN, *COMMON_TRUE_VALUE_COLUMNS))
     offers = [await load_known_answers(connection, campaign, column) for column in columns]

@@ -25,7 +25,8 @@ from app.errors import Conflict, pluralize
 from app.goals.settings import best_goal_covers_all_reason_or_empty
 from app.inference.ground.arrays import distinct_row_positions_with_codes
 from app.inference.online.law import Law, LawBeliefs, LawParameters
-from app.quality.checks import refuse_checks_whose_answer_is_impossible, refuse_if_hits_cannot_show_checks
+from app.quality.check_fitness import refuse_checks_that_cannot_be_shown_or_met
+from app.quality.checks import refuse_if_hits_cannot_show_checks
 from app.record import posterior_storage, replay
 from app.record.law_storage import Revision
 from app.record.retired import mark_retired_items_as_settled
@@ -55,7 +56,7 @@ async def refuse_unusable_items_and_create_posteriors(connection: AsyncConnectio
     await conditions_check.refuse_unfit_conditions_and_contents(connection, campaign)
     if campaign.checks_percent is not None:
         refuse_if_hits_cannot_show_checks(campaign)
-        await refuse_checks_whose_answer_is_impossible(connection, campaign)
+        await refuse_checks_that_cannot_be_shown_or_met(connection, campaign)
     if campaign.segment_count:
         await systems_check.refuse_incomparable_systems(connection, campaign, item_total)
     else:

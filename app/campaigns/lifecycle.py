@@ -41,7 +41,7 @@ COPY_CAMPAIGN_CONTENT = tuple(
         ("items", "number, external_id, shown, fields, prior"),
         ("segments", "number, external_id, source, reference"),
         ("outputs", "segment, item, shown"),
-        ("check_items", "number, external_id, kind, shown, expected, fields"),
+        ("check_items", "number, external_id, kind, shown, expected, fields, segment"),
     )
 )
 COPY_HAS_CHECKS = text("""

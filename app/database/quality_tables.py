@@ -49,6 +49,7 @@ check_items = Table(
     Column("shown", Text, nullable=False),
     Column("expected", JSONB, nullable=False),
     Column("fields", JSON, nullable=False),  # as of an item
+    Column("segment", Integer),  # if items are systems: the segment for which this is an output
     PrimaryKeyConstraint("campaign_id", "number"),
     UniqueConstraint("campaign_id", "external_id"),
     CheckConstraint("kind IN ('gold', 'attention')", name="kind"),

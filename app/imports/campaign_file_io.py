@@ -25,6 +25,7 @@ from app.imports import campaign_zip, checks_import, items, mark_checks, outputs
 from app.imports.campaign_zip import MEDIA_FOLDER, SentCampaign
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.imports.item_files import read_item_table_of_any_length
+from app.imports.segment_checks import table_row_of_segment_check
 from app.media import media_store
 from app.media.media_zip import MEDIA_PIECE_BYTES
 from app.record.campaign import load_campaign_by_slug_or_refuse
@@ -215,12 +216,16 @@ async def load_items_for_campaign_file_or_refuse_many(connection: AsyncConnectio
     """Load the items in the form that a campaign file stores. Raises `TooLarge` (`items_too_many`)."""
     if campaign.segment_count:
         rows = await item_list.load_first_output_rows(connection, campaign.id, limit=MAX_ITEMS_IN_CAMPAIGN_FILE + 1)
-        if len(rows) > MAX_ITEMS_IN_CAMPAIGN_FILE:
-            raise too_many_items_for_file_error()
         columns = (*outputs.REQUIRED_OUTPUT_COLUMNS, *SourceAndReference._fields)
         cells = [zip(columns, row, strict=True) for row in rows]
-        file_values = {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}
+        checks = await checks_import.load_check_items(connection, campaign.id)
+        file_rows = [{name: cell for name, cell in row if cell is not None} for row in cells]
+        file_rows += [table_row_of_segment_check(check) for check in checks]
+        if len(file_rows) > MAX_ITEMS_IN_CAMPAIGN_FILE:
+            raise too_many_items_for_file_error()
+        file_values = {"rows": file_rows}
         item_cells = [ItemTexts(row.output, row.source, row.reference) for row in rows]
+        item_cells += [ItemTexts(check.shown) for check in checks]
         return WrittenItems(
             file_values, media_names=await asyncio.to_thread(media_file_names_in_cells, campaign, item_cells)
         )

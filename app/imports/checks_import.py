@@ -22,6 +22,7 @@ from app.uploads import UploadedRow, format_cell, raise_upload_refusal_at_line
 
 ID_COLUMN = "id"
 CHECK_COLUMN = "check"
+EXPLANATION_COLUMN = "explanation"
 UPLOADED_CHECK_KINDS = ("gold", "attention")
 MAX_CHECKS_PER_CAMPAIGN = 1000
 
@@ -31,22 +32,28 @@ DELETE_CHECK_ITEMS = text("DELETE FROM check_items WHERE campaign_id = :campaign
 COUNT_CHECK_ITEMS = text("SELECT count(*) FROM check_items WHERE campaign_id = :campaign")
 LIST_CHECK_ITEM_IDS = text("SELECT external_id FROM check_items WHERE campaign_id = :campaign")
 LOAD_CHECK_ITEMS = text("""
-    SELECT external_id, kind, shown, expected, fields FROM check_items WHERE campaign_id = :campaign ORDER BY number
+    SELECT i.external_id, i.kind, i.shown, i.expected, i.fields, s.external_id AS segment
+    FROM check_items i LEFT JOIN segments s ON s.campaign_id = i.campaign_id AND s.number = i.segment
+    WHERE i.campaign_id = :campaign ORDER BY i.number
 """)
 INSERT_CHECK_ITEM = text("""
-    INSERT INTO check_items (campaign_id, number, external_id, kind, shown, expected, fields)
-    VALUES (:campaign, :number, :external_id, :kind, :shown, CAST(:expected AS jsonb), CAST(:fields AS json))
+    INSERT INTO check_items (campaign_id, number, external_id, kind, shown, expected, fields, segment)
+    VALUES (:campaign, :number, :external_id, :kind, :shown, CAST(:expected AS jsonb), CAST(:fields AS json), :segment)
 """)
 
 
 class NewCheck(NamedTuple):
-    """A check of a table; `expected` and `fields` (the row as it came) are JSON."""
+    """A check of a table; `expected` and `fields` (the row as it came) are JSON.
+
+    `segment`: number of the segment, if the items are systems.
+    """
 
     external_id: str
     kind: str
     shown: str
     expected: str
     fields: str
+    segment: int | None = None
 
 
 def kind_of_check_in_row_or_default(row: UploadedRow, default_kind: str = "") -> str:
@@ -127,7 +134,7 @@ def refuse_too_many_checks(count: int) -> None:
 
 
 async def load_check_items(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
-    """Return all checks of a campaign, in their order."""
+    """Return all checks of a campaign, in their order; `segment` is the researcher's id of the segment."""
     return (await connection.execute(LOAD_CHECK_ITEMS, {"campaign": campaign_id})).all()
 
 

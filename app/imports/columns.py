@@ -61,6 +61,9 @@ class ColumnMapping:
     systems: tuple[str, ...] = ()
 
 
+DEFAULT_COLUMN_MAPPING = ColumnMapping()
+
+
 class ColumnMeaning(NamedTuple):
     """A meaning of columns, in addition to being kept.
 
@@ -228,8 +231,13 @@ def table_with_standard_column_names(
     """Rename known columns to Easel's names, and restore an Easel export to the table that was uploaded."""
     upload = table_without_apostrophes_if_item_export(upload)
     if is_outputs_table(upload.columns, mapping):
-        renamed_upload = rename_columns_differing_in_case(upload, (*SYSTEM_COLUMNS, *SourceAndReference._fields))
-        return table_without_columns(renamed_upload, mapping.ignored & {*SourceAndReference._fields})
+        renamed_upload = rename_columns_differing_in_case(
+            upload, (*SYSTEM_COLUMNS, *SourceAndReference._fields, *CHECK_COLUMNS)
+        )
+        ignored_columns = mapping.ignored & {*SourceAndReference._fields}
+        if CHECKS_MEANING in mapping.ignored:
+            ignored_columns |= {*names_of_check_columns(renamed_upload.columns)}
+        return table_without_columns(renamed_upload, ignored_columns)
     known_names = [] if CHECKS_MEANING in mapping.ignored else [*CHECK_COLUMNS]
     known_names += [name for name in content.context_columns if name]
     return rename_columns_differing_in_case(
@@ -267,10 +275,7 @@ def possible_meanings_of_item_columns(
         description = "the prior of each item"
         meanings.append(ColumnMeaning(PRIORS_MEANING, parameter_names, description, mapping.priors))
     if CHECKS_MEANING in columns:
-        by_criterion = [name for name in columns if name.startswith(CHECK_COLUMN_PREFIXES)]
-        names = tuple(name for name in (*CHECK_COLUMNS, *by_criterion) if name in columns)
-        description = f"gold or attention items and their expected answers ({pluralize(check_count, 'row')})"
-        meanings.append(ColumnMeaning(CHECKS_MEANING, names, description, CHECKS_MEANING not in mapping.ignored))
+        meanings.append(meaning_of_check_columns(columns, mapping.ignored, check_count))
     for kind, column in zip(SourceAndReference._fields, (content.source, content.reference), strict=True):
         if column and column in columns:
             meanings.append(
@@ -279,8 +284,26 @@ def possible_meanings_of_item_columns(
     return meanings
 
 
-def possible_meanings_of_output_columns(columns: Sequence[str], mapping: ColumnMapping) -> list[ColumnMeaning]:
-    """Return the meanings that columns of a table of systems' outputs have, or could have."""
+def names_of_check_columns(columns: Collection[str]) -> tuple[str, ...]:
+    """Return the columns that say which rows are checks, and what is expected of them."""
+    by_criterion = [name for name in columns if name.startswith(CHECK_COLUMN_PREFIXES)]
+    return tuple(name for name in (*CHECK_COLUMNS, *by_criterion) if name in columns)
+
+
+def meaning_of_check_columns(
+    columns: Collection[str], ignored_meanings: Collection[str], check_count: int
+) -> ColumnMeaning:
+    names = names_of_check_columns(columns) or (CHECKS_MEANING,)
+    description = f"gold or attention items and their expected answers ({pluralize(check_count, 'row')})"
+    return ColumnMeaning(CHECKS_MEANING, names, description, CHECKS_MEANING not in ignored_meanings)
+
+
+def possible_meanings_of_output_columns(
+    columns: Sequence[str], mapping: ColumnMapping, check_count: int
+) -> list[ColumnMeaning]:
+    """Return the meanings that columns of a table of systems' outputs have, or could have; `check_count` rows have a
+    check.
+    """
     description = "outputs of systems for segments; each system gets a score"
     meanings = [] if mapping.systems else [ColumnMeaning(SYSTEMS_MEANING, SYSTEM_COLUMNS, description, is_used=True)]
     meanings += [
@@ -288,4 +311,6 @@ def possible_meanings_of_output_columns(columns: Sequence[str], mapping: ColumnM
         for kind in SourceAndReference._fields
         if kind in columns or kind in mapping.ignored
     ]
+    if CHECKS_MEANING in columns or CHECKS_MEANING in mapping.ignored:
+        meanings.append(meaning_of_check_columns(columns, mapping.ignored, check_count))
     return meanings

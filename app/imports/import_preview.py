@@ -35,6 +35,7 @@ from app.imports.item_files import read_item_table_of_any_length
 from app.imports.item_text import COMMON_SHOWN_COLUMN_NAMES
 from app.imports.items import ImportedItem, ItemReader, no_items_error
 from app.imports.named_media import NamedMedia
+from app.imports.segment_checks import CollectedChecks
 from app.imports.wide_table import possible_system_columns, segment_column_or_none_or_refuse, standard_table_of_upload
 from app.inference.online.law import Law
 from app.quality.check_expectations import CriterionDesigns
@@ -68,6 +69,7 @@ ROW_PROBLEM_BY_CODE = {
     "expected_missing": "with a check but no answer in the column “expected”",
     "expected_unreadable": "with an unreadable expected answer or tolerance",
     "expected_impossible": "with an impossible expected answer",
+    "expected_without_check": "with an expected answer but no check",
     "prior_invalid": "with an impossible prior",
     "media_link_refused": "with a file that is on another server",
     "system_missing": "without a system",
@@ -238,7 +240,9 @@ def read_preview_of_columns_or_refuse(
         raise no_items_error()
     whole_upload = replace(upload, rows=chain(first_records, upload.rows))
     if is_outputs_table(upload.columns, requested_mapping):
-        upload_preview = build_preview_of_outputs_table(whole_upload, len(first_records), content, requested_mapping)
+        upload_preview = build_preview_of_outputs_table(
+            whole_upload, len(first_records), content, requested_mapping, designs
+        )
     else:
         mapping = replace(
             fill_chosen_columns_with_guesses(upload.columns, first_records, chosen_columns),
@@ -347,16 +351,22 @@ def read_item_or_check(reader: ItemReader, designs: CriterionDesigns, row: Uploa
 
 
 def build_preview_of_outputs_table(
-    upload: UploadedTable, preview_row_count: int, content: Content, mapping: ColumnMapping
+    upload: UploadedTable,
+    preview_row_count: int,
+    content: Content,
+    mapping: ColumnMapping,
+    designs: CriterionDesigns,
 ) -> UploadPreview:
     """Return the preview of a table of systems' outputs, whose column names are fixed."""
-    collected_outputs, problems, row_count = outputs.CollectedOutputs(NamedMedia(content)), dict[str, InvalidRows](), 0
+    collected_outputs = outputs.CollectedOutputs(NamedMedia(content), CollectedChecks(designs))
+    problems, row_count = dict[str, InvalidRows](), 0
     preview_rows: list[PreviewRow] = []
     for record in iterate_rows_up_to_limit(upload.rows, MAX_UPLOAD_ROWS):
         row_count += 1
-        read_row_or_none_collecting_problem(collected_outputs.add_row, record, problems)
+        read_row_or_none_collecting_problem(collected_outputs.add_row_and_return_output_or_none, record, problems)
         if len(preview_rows) < preview_row_count:
             preview_rows.append(PreviewRow(record.line, record.values, ""))
+    check_count = len(collected_outputs.checks.rows)
     return UploadPreview(
         format=upload.format,
         columns=upload.columns,
@@ -364,10 +374,11 @@ def build_preview_of_outputs_table(
         row_count=row_count,
         first_rows=preview_rows,
         problems=list(problems.values()),
+        checks=check_count,
         is_outputs_table=True,
         systems=len(collected_outputs.number_by_system),
         segments=len(collected_outputs.segment_by_id),
-        meanings=tuple(possible_meanings_of_output_columns(upload.columns, mapping)),
+        meanings=tuple(possible_meanings_of_output_columns(upload.columns, mapping, check_count)),
         files=distinct_names_of_collected_media(collected_outputs.named_media),
     )
 

@@ -5,7 +5,12 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from app.errors import Invalid
-from app.imports.columns import ColumnMapping, find_column_ignoring_case_or_none, normalize_column_name_for_comparison
+from app.imports.columns import (
+    ColumnMapping,
+    find_column_ignoring_case_or_none,
+    is_outputs_table,
+    normalize_column_name_for_comparison,
+)
 from app.imports.item_text import COMMON_SHOWN_COLUMN_NAMES, NEVER_SHOWN_COLUMNS, parse_template_paths_or_refuse
 from app.uploads import (
     READ_AS_AUTO,
@@ -85,9 +90,13 @@ def can_be_read_as_lines(file: BinaryIO, name: str, max_mb: int, options: ReadOp
 
 
 def mapping_with_numbered_rows_if_no_ids(mapping: ColumnMapping, upload: UploadedTable) -> ColumnMapping:
-    """Return the mapping; the rows are numbered if the file has no header, or if it has checks alone and no `id`."""
+    """Return the mapping; the rows are numbered if the file has no header, or if it has checks alone and no `id`.
+
+    Rows of outputs of systems have no ids.
+    """
     may_lack_ids = not upload.has_header or bool(mapping.check_kind)
     has_ids = find_column_ignoring_case_or_none(upload.columns, ColumnMapping.identifier or "") is not None
-    if has_ids or not may_lack_ids or mapping.identifier != ColumnMapping.identifier:
+    is_numbered = may_lack_ids and not has_ids and mapping.identifier == ColumnMapping.identifier
+    if not is_numbered or is_outputs_table(upload.columns, mapping):
         return mapping
     return replace(mapping, identifier=None)

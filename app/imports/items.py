@@ -32,17 +32,18 @@ from app.imports import checks_import, outputs
 from app.imports.checks_import import NewCheck, gold_and_attention_counts_text, iterate_item_rows_appending_checks
 from app.imports.columns import (
     CHECKS_MEANING,
+    DEFAULT_COLUMN_MAPPING,
     ColumnMapping,
     id_column_or_none_or_refuse,
     is_outputs_table,
     possible_meanings_of_item_columns,
-    possible_meanings_of_output_columns,
     prior_column_names_or_none_refusing_other_laws,
 )
 from app.imports.id_lines import LINE_OF_STORED_ID, IdLines, load_id_lines_and_next_free_number
 from app.imports.item_files import mapping_with_numbered_rows_if_no_ids, read_item_table_of_any_length
 from app.imports.item_text import ItemTextMaker, build_item_text_maker_or_refuse, refuse_missing_columns
 from app.imports.named_media import NamedMedia
+from app.imports.segment_checks import refuse_checks_without_segments
 from app.imports.wide_table import standard_table_of_upload
 from app.inference.online.law import Law
 from app.media.match_file_names import note_on_respelled_names_or_none
@@ -68,7 +69,6 @@ LOAD_LAST_IMPORT_FACTS = text("""
     SELECT after FROM audit_log WHERE campaign_id = :campaign AND action IN ('items.imported', 'items.outputs_imported')
     ORDER BY id DESC LIMIT 1
 """)
-DEFAULT_COLUMN_MAPPING = ColumnMapping()
 ITEM_FIELDS_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
@@ -264,7 +264,7 @@ async def import_items_and_return_receipt(
     Raises:
         NotFound, Conflict: `not_a_draft`, `kinds_mixed`.
         Invalid, TooLarge: What `read_item_table_of_any_length`, `ItemReader`,
-            `NamedMedia.store_media_of_zip_or_refuse` and `import_outputs_of_systems_and_count` raise.
+            `NamedMedia.store_media_of_zip_or_refuse` and `import_outputs_of_systems_and_return_counts` raise.
 
     """
     read_upload = partial(
@@ -302,6 +302,7 @@ async def import_items_table_and_return_receipt(
     if replace:
         await outputs.delete_content_of_draft(connection, campaign.id)
     elif campaign.segment_count:
+        refuse_checks_without_segments(upload.columns, mapping.check_kind)
         raise outputs.items_and_systems_mixed_error(campaign)
     id_lines, next_number = await load_id_lines_and_next_free_number(connection, campaign.id, upload.row_count)
     media_of_items = NamedMedia(Content.from_campaign(campaign))
@@ -368,12 +369,25 @@ async def import_outputs_table_and_return_receipt(
     media: MediaZip | None,
     progress: ReportRowCount,
 ) -> ItemImportReceipt:
-    meanings = possible_meanings_of_output_columns(upload.columns, mapping)
-    notes = [*upload.notes, *(meaning.column_use_sentence for meaning in meanings)]
-    count = await outputs.import_outputs_of_systems_and_count(
-        connection, slug, upload, replace=replace, media=media, progress=progress, notes=notes
+    notes = [*upload.notes]
+    counts = await outputs.import_outputs_of_systems_and_return_counts(
+        connection,
+        slug,
+        upload,
+        replace=replace,
+        media=media,
+        progress=progress,
+        notes=notes,
+        mapping=mapping,
     )
-    return ItemImportReceipt(imported=count, rows=upload.row_count, lines=upload.line_count, notes=notes)
+    return ItemImportReceipt(
+        imported=counts.outputs,
+        rows=upload.row_count,
+        lines=upload.line_count,
+        checks=counts.checks,
+        gold=counts.gold if counts.checks else None,
+        notes=notes,
+    )
 
 
 async def load_last_import_receipt_or_none(connection: AsyncConnection, campaign_id: int) -> ItemImportReceipt | None:

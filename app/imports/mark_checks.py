@@ -19,8 +19,17 @@ from app.database.campaign import number_of_items_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, shorten_echo
 from app.imports import checks_import
-from app.imports.checks_import import CHECK_COLUMN, NewCheck, expected_answers_json_or_refuse
-from app.imports.item_changes import item_not_found_error
+from app.imports.checks_import import (
+    CHECK_COLUMN,
+    EXPLANATION_COLUMN,
+    NewCheck,
+    expected_answers_json_or_refuse,
+)
+from app.imports.item_changes import (
+    item_facts_for_audit_log,
+    item_not_found_error,
+    refuse_campaign_of_systems,
+)
 from app.imports.items import parse_item_prior_or_none
 from app.imports.text_corrections import refuse_unshowable_or_unchanged_text
 from app.quality.check_expectations import (
@@ -34,9 +43,9 @@ from app.quality.check_expectations import (
 from app.quality.checks import refuse_if_hits_cannot_show_checks
 from app.uploads import UploadedRow
 
+CHECKS_OF_SYSTEMS_ADVICE = "add checks as rows of its table of outputs, with the column check"
 CHECKS_ARE_FIXED_MESSAGE = "checks can’t be changed after launch. Nothing was changed"
 
-EXPLANATION_COLUMN = "explanation"
 COPY_COLUMN = "copy_of"  # of a check whose item stayed in the study: the id of the item
 
 LOCK_CHECK = text("""
@@ -103,7 +112,7 @@ async def turn_draft_items_into_checks_or_refuse(
 
     Raises:
         NotFound: `campaign_not_found`, `item_not_found`.
-        Conflict: `not_a_draft`, `no_checks_here`, `id_taken`.
+        Conflict: `not_a_draft`, `no_checks_here`, `id_taken`; `not_for_systems` for a system.
         Invalid: `check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`, `too_many_checks`,
             with the id of the item in the details; for a new text `shown_empty`, `shown_too_long`, and what media of
             it may be missing.
@@ -129,13 +138,14 @@ async def mark_gold_by_known_answers_returning_ids(
 
     Raises:
         NotFound: `campaign_not_found`.
-        Conflict: `not_a_draft`, `no_checks_here`, `known_answers_by_criteria`, `id_taken`.
+        Conflict: `not_a_draft`, `no_checks_here`, `not_for_systems`, `known_answers_by_criteria`, `id_taken`.
         Invalid: `known_answers_missing`, `known_answers_too_few`, `known_answers_other_scale`, `expected_impossible`,
             `too_many_checks`.
 
     """
     campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     refuse_if_hits_cannot_show_checks(campaign)
+    refuse_campaign_of_systems(campaign, CHECKS_OF_SYSTEMS_ADVICE)
     refuse_known_answer_column_if_several_criteria(campaign)
     known = await load_known_answers(connection, campaign, choice.column)
     checks = [
@@ -176,6 +186,7 @@ async def try_to_update_check(
     parameters = {"campaign": campaign.id, "name": check.item_id}
     row = (await connection.execute(LOCK_CHECK, parameters)).one_or_none()
     if row is None:
+        refuse_campaign_of_systems(campaign, CHECKS_OF_SYSTEMS_ADVICE)
         return False
     expected_json = expected_answers_json_refusing_with_item(campaign, check, kind)
     shown = row.shown if check.text is None else check.text
@@ -186,8 +197,9 @@ async def try_to_update_check(
     fields |= {CHECK_COLUMN: kind} | filled_expectation_cells(campaign, check)
     if check.explanation is not None and check.explanation != fields.get(EXPLANATION_COLUMN, ""):
         fields[EXPLANATION_COLUMN] = check.explanation
-    changed = NewCheck(check.item_id, kind, shown, expected_json, json.dumps(fields, ensure_ascii=False))
-    await connection.execute(UPDATE_CHECK, {"campaign": campaign.id, **changed._asdict()})
+    changed = {"campaign": campaign.id, "external_id": check.item_id, "kind": kind, "shown": shown}
+    changed |= {"expected": expected_json, "fields": json.dumps(fields, ensure_ascii=False)}
+    await connection.execute(UPDATE_CHECK, changed)
     facts = {"item": check.item_id, "check": kind}
     await log_change(connection, "items.check_changed", campaign, new_values=facts)
     return True
@@ -215,17 +227,19 @@ def filled_expectation_cells(campaign: Campaign, check: CheckToMark) -> dict[str
     return {name: check.cells[name] for name in columns if check.cells.get(name)}
 
 
-async def turn_check_back_into_item_or_refuse(connection: AsyncConnection, slug: str, item_id: str) -> None:
-    """Make a check an item again, the last one. A copy of an item that stayed in the study is deleted instead.
+async def turn_check_back_into_item_or_refuse(connection: AsyncConnection, slug: str, item_id: str) -> Campaign:
+    """Make a check an item again, the last one, and return its campaign.
+
+    A check of a segment, or a copy of an item that stayed in the study, is deleted instead.
 
     Raises `NotFound` (`campaign_not_found`, `item_not_found`) and `Conflict` (`not_a_draft`).
     """
     campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     row = await delete_row_closing_number_gap_and_return_it(connection, campaign, "check_items", item_id)
-    if COPY_COLUMN in row.fields:
+    if campaign.segment_count or COPY_COLUMN in row.fields:
         await checks_import.store_whether_campaign_has_checks(connection, campaign.id)
-        await log_change(connection, "items.unmarked", campaign, new_values={"item": item_id})
-        return
+        await log_change(connection, "items.deleted", campaign, new_values=item_facts_for_audit_log([item_id]))
+        return campaign
     check_columns = {CHECK_COLUMN, SET_COLUMN, *names_of_all_expectation_columns(criterion_designs(campaign))}
     fields = {column: cell for column, cell in row.fields.items() if column not in check_columns}
     prior_columns = campaign.law.family.parameter_names
@@ -241,6 +255,7 @@ async def turn_check_back_into_item_or_refuse(connection: AsyncConnection, slug:
     await connection.execute(INSERT_UNMARKED_ITEM, item)
     await checks_import.store_whether_campaign_has_checks(connection, campaign.id)
     await log_change(connection, "items.unmarked", campaign, new_values={"item": item_id})
+    return campaign
 
 
 async def load_item_row_or_refuse(connection: AsyncConnection, campaign: Campaign, item_id: str) -> Row[Any]:

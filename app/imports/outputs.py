@@ -5,7 +5,7 @@ Everything that works for items works for systems as well, so only this module k
 """
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
@@ -20,31 +20,35 @@ from app.database.audit_log import log_change
 from app.database.bulk import insert_rows_by_copy
 from app.designs.campaign import Campaign
 from app.designs.content import Content, ItemTexts, SourceAndReference
-from app.designs.field_flags import is_blank
-from app.errors import (
-    Conflict,
-    Invalid,
-    TooLarge,
-    join_names,
-    pluralize,
-    shorten_echo,
-    shortened_names_that_message_shows,
-)
+from app.errors import Conflict, Invalid, TooLarge, pluralize, shorten_echo
 from app.imports import checks_import
-from app.imports.columns import SYSTEM_COLUMNS
+from app.imports.checks_import import NewCheck
+from app.imports.columns import (
+    DEFAULT_COLUMN_MAPPING,
+    SYSTEM_COLUMNS,
+    ColumnMapping,
+    possible_meanings_of_output_columns,
+)
 from app.imports.named_media import NamedMedia
+from app.imports.output_cells import (
+    name_in_cell_or_refuse,
+    output_text_or_refuse,
+    refuse_different_source_or_reference,
+    source_and_reference_of_row,
+)
+from app.imports.segment_checks import CollectedChecks, NumberedSegment
 from app.media import media_store
 from app.media.match_file_names import note_on_respelled_names_or_none
 from app.media.media_zip import MediaZip
+from app.quality.check_expectations import criterion_designs
+from app.quality.check_fitness import refuse_checks_that_cannot_be_shown_or_met
+from app.quality.checks import refuse_if_hits_cannot_show_checks
 from app.record import revisions
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.uploads import (
-    MAX_ID_CHARACTERS,
-    MAX_SHOWN_CHARACTERS,
     MAX_UPLOAD_ROWS,
     UploadedRow,
     UploadedTable,
-    format_cell,
     iterate_rows_up_to_limit,
     raise_upload_refusal_at_line,
 )
@@ -59,13 +63,6 @@ SEGMENT_COPY_COLUMNS = ("campaign_id", "number", "external_id", *SourceAndRefere
 OUTPUT_COPY_COLUMNS = ("campaign_id", "segment", "item", "shown")
 
 
-class NumberedSegment(NamedTuple):
-    """A segment: its number, and the source and reference above its outputs (None if empty)."""
-
-    number: int
-    source_and_reference: SourceAndReference
-
-
 class NewOutput(NamedTuple):
     """A new output with the numbers of its segment and its system."""
 
@@ -74,12 +71,21 @@ class NewOutput(NamedTuple):
     shown_text: str
 
 
+class ImportedCounts(NamedTuple):
+    """Numbers of imported outputs and of checks, and of the gold items among these."""
+
+    outputs: int
+    checks: int
+    gold: int
+
+
 @dataclass
 class CollectedOutputs:
     """The systems and segments of a campaign by the researcher's ids, and its outputs.
 
     Attributes:
         named_media: The files that new outputs name.
+        checks: The checks among the new outputs.
         number_by_system: Number of each system.
         segment_by_id: Number, source and reference of each segment.
         line_by_output: Line of each output (segment and system number) in the file; 0 for outputs stored before.
@@ -87,26 +93,22 @@ class CollectedOutputs:
     """
 
     named_media: NamedMedia
+    checks: CollectedChecks
     number_by_system: dict[str, int] = field(default_factory=dict)
     segment_by_id: dict[str, NumberedSegment] = field(default_factory=dict)
     line_by_output: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def add_row(self, row: UploadedRow) -> NewOutput:
-        """Add a row of a file and return its output.
+    def add_row_and_return_output_or_none(self, row: UploadedRow) -> NewOutput | None:
+        """Add a row of a file and return its output; None for a check.
 
-        Raises `Invalid`: `column_unknown`, `system_missing`, `segment_missing`, `id_too_long`, `output_empty`,
-        `shown_too_long`, `source_differs`, `output_twice`, `media_link_refused`.
+        Raises `Invalid`: `system_missing`, `segment_missing`, `id_too_long`, `output_empty`, `shown_too_long`,
+        `source_differs`, `output_twice`, `media_link_refused`, and what methods of `CollectedChecks` raise.
         """
-        refuse_unknown_output_columns(row.values, row.line)
+        if kind := self.checks.kind_of_row_or_empty(row):
+            self.checks.add_row(row, kind, self.named_media)
+            return None
         system, segment = (name_in_cell_or_refuse(row, column) for column in ("system", "segment"))
-        shown_text = text_of_cell_or_none(row, "output")
-        if shown_text is None:
-            raise_upload_refusal_at_line(
-                "output_empty", row.line, "the output is empty, so there is nothing to show to annotators."
-            )
-        source_and_reference = SourceAndReference(
-            *(text_of_cell_or_none(row, column) for column in SourceAndReference._fields)
-        )
+        shown_text, source_and_reference = output_text_or_refuse(row), source_and_reference_of_row(row)
         if segment not in self.segment_by_id:
             self.named_media.collect_media_names_of_cells_or_refuse(
                 row.line, ItemTexts(shown_text, *source_and_reference)
@@ -117,20 +119,11 @@ class CollectedOutputs:
         numbered_segment = self.segment_by_id.setdefault(
             segment, NumberedSegment(len(self.segment_by_id), source_and_reference)
         )
-        self.refuse_different_source_or_reference(
+        refuse_different_source_or_reference(
             row.line, segment, numbered_segment.source_and_reference, source_and_reference
         )
         self.remember_output_or_refuse_repeated(row.line, numbered_segment.number, system_number, (system, segment))
         return NewOutput(numbered_segment.number, system_number, shown_text)
-
-    def refuse_different_source_or_reference(
-        self, line: int, segment_name: str, known_cells: SourceAndReference, new_cells: SourceAndReference
-    ) -> None:
-        """Refuse another text than an earlier row has for the segment; empty cells are ignored."""
-        for column, before, now in zip(SourceAndReference._fields, known_cells, new_cells, strict=True):
-            if now not in (None, before):
-                message = f"the {column} of the segment “{shorten_echo(segment_name)}” differs from an earlier row."
-                raise_upload_refusal_at_line("source_differs", line, message, column=column)
 
     def remember_output_or_refuse_repeated(
         self, line: int, segment_number: int, system_number: int, system_and_segment_names: tuple[str, str]
@@ -143,41 +136,7 @@ class CollectedOutputs:
             raise_upload_refusal_at_line("output_twice", line, message, first_line=first_line or None)
 
 
-def refuse_unknown_output_columns(columns: Collection[str], line: int) -> None:
-    """Raise `Invalid` (`column_unknown`) if a column is no column of outputs."""
-    known_columns = [*REQUIRED_OUTPUT_COLUMNS, *SourceAndReference._fields]
-    if unknown := [name for name in columns if name not in known_columns]:
-        message = (
-            f"a table of systems has the columns {join_names(known_columns)}, but this one has {join_names(unknown)} "
-            "as well. Remove these columns, or give each row an id to import it as an item."
-        )
-        raise_upload_refusal_at_line(
-            "column_unknown", line, message, columns=shortened_names_that_message_shows(unknown)
-        )
-
-
-def name_in_cell_or_refuse(row: UploadedRow, column: str) -> str:
-    name = format_cell(row.values.get(column)).strip()
-    if is_blank(name):
-        raise_upload_refusal_at_line(f"{column}_missing", row.line, f"the {column} is empty.")
-    if len(name) > MAX_ID_CHARACTERS:
-        raise_upload_refusal_at_line(
-            "id_too_long", row.line, f"the {column} has more than {MAX_ID_CHARACTERS} characters."
-        )
-    return name
-
-
-def text_of_cell_or_none(row: UploadedRow, column: str) -> str | None:
-    """Return a cell unchanged; None if it looks empty. Raises `Invalid` (`shown_too_long`)."""
-    cell_text = format_cell(row.values.get(column))
-    if len(cell_text) > MAX_SHOWN_CHARACTERS:
-        raise_upload_refusal_at_line(
-            "shown_too_long", row.line, f"the {column} has more than {MAX_SHOWN_CHARACTERS:,} characters."
-        )
-    return None if is_blank(cell_text) else cell_text
-
-
-async def import_outputs_of_systems_and_count(
+async def import_outputs_of_systems_and_return_counts(
     connection: AsyncConnection,
     slug: str,
     upload: UploadedTable,
@@ -186,9 +145,9 @@ async def import_outputs_of_systems_and_count(
     media: MediaZip | None = None,
     progress: ReportRowCount,
     notes: list[str] | None = None,
-) -> int:
-    """Add a table's outputs to a campaign, or replace the content of a draft. Return the number of outputs in the
-    table.
+    mapping: ColumnMapping = DEFAULT_COLUMN_MAPPING,
+) -> ImportedCounts:
+    """Add a table's outputs and checks to a campaign, or replace the content of a draft.
 
     Args:
         connection: The caller must not commit its transaction if this raises.
@@ -197,12 +156,13 @@ async def import_outputs_of_systems_and_count(
         replace: Whether the content of a draft is deleted first.
         media: A zip of the files that outputs, sources and references name.
         progress: Called now and then with the number of rows read so far.
-        notes: How the table was read, for the audit log; a note on respelled files is added.
+        notes: How the table was read, for the audit log; the use of its columns and respelled files are added.
+        mapping: The declined meanings of its columns, and the kind of check of rows that name none.
 
     Raises:
-        NotFound, Conflict, TooLarge: `not_a_draft`, `kinds_mixed`; `too_many_outputs`; for a launched campaign, what
-            `refuse_incomparable_systems` raises.
-        Invalid: `file_empty`, and what `CollectedOutputs.add_row`, `read_table` and
+        NotFound, Conflict, TooLarge: `not_a_draft`, `kinds_mixed`, `no_checks_here`; `too_many_outputs`; for a launched
+            campaign, what `refuse_incomparable_systems` and `refuse_checks_that_cannot_be_shown_or_met` raise.
+        Invalid: `file_empty`, and what `CollectedOutputs`, `CollectedChecks`, `read_table` and
             `NamedMedia.store_media_of_zip_or_refuse` raise.
 
     """
@@ -212,11 +172,14 @@ async def import_outputs_of_systems_and_count(
         if launched
         else lock_draft_emptied_if_replacing_or_refuse(connection, slug, replace=replace)
     )
-    collected = await load_stored_systems_segments_and_outputs(connection, campaign)
+    collected = await load_stored_systems_segments_and_outputs(connection, campaign, mapping.check_kind)
     old_system_count, old_segment_count = len(collected.number_by_system), len(collected.segment_by_id)
     rows = iterate_rows_up_to_limit(upload.rows, MAX_UPLOAD_ROWS)
-    new_outputs = await asyncio.to_thread(lambda: [collected.add_row(row) for row in rows])
-    if not new_outputs:
+    new_outputs = await asyncio.to_thread(
+        lambda: [*filter(None, map(collected.add_row_and_return_output_or_none, rows))]
+    )
+    new_checks = collected.checks.checks_with_segments_or_refuse(collected.segment_by_id, collected.number_by_system)
+    if not (new_outputs or new_checks):
         raise Invalid("This file has a header and no outputs. Nothing was imported.", code="file_empty")
     refuse_too_many_outputs(collected)
     await store_new_systems_with_segments(
@@ -224,12 +187,15 @@ async def import_outputs_of_systems_and_count(
     )
     output_rows = ((campaign.id, *output) for output in new_outputs)
     await store_rows_in_batches_by_copy(connection, content_tables.outputs, output_rows, OUTPUT_COPY_COLUMNS, progress)
+    await store_checks_or_refuse(connection, campaign, new_checks)
     await collected.named_media.store_media_of_zip_or_refuse(connection, campaign.id, media)
     notes = [] if notes is None else notes
+    meanings = possible_meanings_of_output_columns(upload.columns, mapping, len(new_checks))
+    notes += [meaning.column_use_sentence for meaning in meanings]
     if spelling := note_on_respelled_names_or_none(collected.named_media.zip_path_by_respelled_name):
         notes.append(spelling)
     await lifecycle.store_count_of_segments(connection, campaign.id, len(collected.segment_by_id))
-    if launched:
+    if launched and new_outputs:
         await systems_check.refuse_incomparable_systems(
             connection, await load_campaign_by_slug_or_refuse(connection, slug), len(collected.number_by_system)
         )
@@ -239,9 +205,21 @@ async def import_outputs_of_systems_and_count(
         "new_systems": len(collected.number_by_system) - old_system_count,
         "replaced": replace,
     }
+    counts = ImportedCounts(len(new_outputs), len(new_checks), sum(check.kind == "gold" for check in new_checks))
+    facts |= {"checks": counts.checks, "gold": counts.gold} if new_checks else {}
     facts |= {"rows": upload.row_count, "lines": upload.line_count, "notes": notes}
     await log_change(connection, "items.outputs_imported", campaign, new_values=facts)
-    return len(new_outputs)
+    return counts
+
+
+async def store_checks_or_refuse(connection: AsyncConnection, campaign: Campaign, checks: Sequence[NewCheck]) -> None:
+    """Store new checks of segments; those of a launched campaign must fit its HITs."""
+    if not checks:
+        return
+    refuse_if_hits_cannot_show_checks(campaign)
+    await checks_import.insert_check_items_or_refuse_too_many(connection, campaign, checks)
+    if campaign.status != "draft" and campaign.checks_percent is not None:
+        await refuse_checks_that_cannot_be_shown_or_met(connection, campaign)
 
 
 async def store_new_systems_with_segments(
@@ -326,8 +304,10 @@ async def store_rows_in_batches_by_copy(
         progress(stored_count)
 
 
-async def load_stored_systems_segments_and_outputs(connection: AsyncConnection, campaign: Campaign) -> CollectedOutputs:
-    """Return the stored systems, segments and outputs of a campaign."""
+async def load_stored_systems_segments_and_outputs(
+    connection: AsyncConnection, campaign: Campaign, check_kind: str = ""
+) -> CollectedOutputs:
+    """Return the stored systems, segments and outputs of a campaign, and the ids of its checks."""
     item_columns, segment_columns, output_columns = tables.items.c, content_tables.segments.c, content_tables.outputs.c
     select_systems = (
         select(item_columns.external_id, item_columns.number)
@@ -344,6 +324,11 @@ async def load_stored_systems_segments_and_outputs(connection: AsyncConnection, 
     )
     return CollectedOutputs(
         NamedMedia(Content.from_campaign(campaign)),
+        CollectedChecks(
+            criterion_designs(campaign),
+            check_kind,
+            dict.fromkeys(await checks_import.load_external_ids_of_checks(connection, campaign.id), 0),
+        ),
         {row.external_id: row.number for row in await connection.execute(select_systems)},
         {
             row.external_id: NumberedSegment(row.number, SourceAndReference(row.source, row.reference))

@@ -22,6 +22,12 @@ COUNT_MEDIA_REPORTS_OF_OUTPUTS = text("""
     SELECT segment, item, count(*) AS annotators FROM media_reports
     WHERE campaign_id = :campaign AND segment = ANY(CAST(:segments AS int[])) GROUP BY segment, item
 """)
+LIST_CHECKS_OF_SEGMENT = text("""
+    SELECT i.external_id, i.kind, i.shown, i.expected, (
+        SELECT count(*) FROM check_answers a WHERE a.campaign_id = :campaign AND a.check_number = i.number
+    ) AS answers
+    FROM check_items i WHERE i.campaign_id = :campaign AND i.segment = :segment ORDER BY i.number
+""")
 LIST_SYSTEM_NAMES = text("SELECT external_id FROM items WHERE campaign_id = :campaign ORDER BY number")
 
 
@@ -46,6 +52,7 @@ class SegmentsPage:
         systems: Names of the systems, in the order of the cells.
         chosen: The segment that is shown with its outputs.
         outputs: Its outputs by system number, as annotators see them.
+        checks: Its gold and attention items, each with the output as annotators see it.
         above: Source and reference above the outputs, as annotators see them.
 
     """
@@ -55,6 +62,7 @@ class SegmentsPage:
     page: Page[SegmentResults]
     chosen: SegmentResults | None
     outputs: Mapping[int, str]
+    checks: Sequence[tuple[Row[Any], str]]
     above: Sequence[RenderedContext]
 
 
@@ -82,13 +90,20 @@ async def load_segments_page_with_chosen(
         if chosen_segment
         else {}
     )
+    parameters = {"campaign": criterion.campaign.id, "segment": chosen_segment.number if chosen_segment else None}
+    checks = (await connection.execute(LIST_CHECKS_OF_SEGMENT, parameters)).all() if chosen_segment else []
     source_and_reference = (
         SourceAndReference(chosen_segment.source, chosen_segment.reference) if chosen_segment else SourceAndReference()
     )
     drawn_outputs = await render_campaign_items(
-        await driver_of(connection), criterion.campaign, [*outputs], [*outputs.values()], source_and_reference
+        await driver_of(connection),
+        criterion.campaign,
+        [*outputs, *(-1 for _ in checks)],
+        [*outputs.values(), *(check.shown for check in checks)],
+        source_and_reference,
     )
-    outputs = dict(zip(outputs, drawn_outputs.items, strict=True))
+    drawn_checks = drawn_outputs.items[len(outputs) :]
+    outputs = dict(zip(outputs, drawn_outputs.items[: len(outputs)], strict=True))
     chosen_row = rows[-1] if chosen_segment else None
     return SegmentsPage(
         criterion,
@@ -96,6 +111,7 @@ async def load_segments_page_with_chosen(
         replace(page, rows=rows[: len(segment_rows)]),
         chosen_row,
         outputs,
+        [*zip(checks, drawn_checks, strict=True)],
         drawn_outputs.shared_context,
     )
 

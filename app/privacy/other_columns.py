@@ -66,7 +66,7 @@ OTHER_TABLES = {
     "output_versions": other_table(ITEMS, "campaign_id segment item version shown last_hit replaced_at"),
     "media": other_table(ITEMS, "campaign_id number name address content_type size"),
     "media_pieces": other_table(ITEMS, "campaign_id number place data"),
-    "check_items": other_table(ITEMS, "campaign_id number external_id kind shown expected fields"),
+    "check_items": other_table(ITEMS, "campaign_id number external_id kind shown expected fields segment"),
     "planned_hits": other_table(ITEMS, "campaign_id iteration ordinal leader items drawn_because leader_probability"),
     "counted_judgments": other_table(
         SCORES, "campaign_id revision decided always_shown server_started watermark judgments"

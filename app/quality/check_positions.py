@@ -33,6 +33,8 @@ def draw_check_placements_for_hit_or_none(
     item_count: int,
     rng: np.random.Generator,
     numbers_read_before: Collection[int] = (),
+    *,
+    hidden_item_count: int = 0,
 ) -> list[PlacedCheck] | None:
     """Place checks at random among the items of a HIT, under numbers of other items.
 
@@ -43,6 +45,7 @@ def draw_check_placements_for_hit_or_none(
         rng: Source of the random places and numbers.
         numbers_read_before: Numbers under which the annotator has read other texts. They are taken last, since the
             annotator could recognize a check by them.
+        hidden_item_count: Number of the HIT's items that the page does not show, because others have the same output.
 
     Returns:
         The checks by place; None if too few item numbers are free.
@@ -55,7 +58,8 @@ def draw_check_placements_for_hit_or_none(
     if len(numbers) < len(check_numbers):
         return None
     numbers.sort(key={*numbers_read_before}.__contains__)
-    places = rng.permutation(len(item_numbers) + len(check_numbers))[: len(check_numbers)].tolist()
+    place_count = len(item_numbers) - hidden_item_count + len(check_numbers)
+    places = rng.permutation(place_count)[: len(check_numbers)].tolist()
     return sorted(map(PlacedCheck, places, check_numbers, numbers))
 
 

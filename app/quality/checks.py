@@ -3,27 +3,23 @@ law, export or selection rule ever meets one.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain, groupby
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.session import Driver, Record, execute_statement, fetch_first_column, fetch_rows
 from app.designs.campaign import Campaign
 from app.designs.criteria import LabelledCampaign
-from app.designs.design import Design
-from app.errors import Conflict, pluralize, shorten_echo
+from app.errors import Conflict
 from app.quality.behaviour import GUESS_CHANCE
 from app.quality.check_expectations import (
     CriterionDesigns,
     criterion_designs,
-    expected_place_or_none_of_each_criterion,
     feedback_of_each_criterion,
-    iterate_reasons_expectations_are_impossible,
 )
 from app.quality.check_positions import PlacedCheck
 from app.quality.expected_answers import Feedback
@@ -31,14 +27,6 @@ from app.quality.guess_chances import chance_that_guess_meets_check, chance_that
 
 CheckKind = Literal["gold", "attention"]
 MIN_HIT_ITEMS_FOR_ONE_CHECK = 3  # in smaller HITs a single check would stand out
-
-LIST_UNSEEN_CHECKS = text("""
-    SELECT number, external_id, shown, expected, fields ->> 'check_set' AS set_name
-    FROM check_items i WHERE i.campaign_id = :campaign AND NOT EXISTS (
-        SELECT 1 FROM check_answers a
-        WHERE a.campaign_id = :campaign AND a.annotator_id = :annotator AND a.check_number = i.number)
-    ORDER BY number LIMIT 1000
-""")
 
 # Checks that are copies of items which stayed in the study, with the numbers of both.
 LIST_COPIES_OF_ITEMS = text("""
@@ -88,11 +76,6 @@ CHANGE_CHECK_ANSWERS = text(f"""
     WHERE a.campaign_id = :campaign AND a.hit_id = :hit AND a.check_number = answer.number
 """)
 
-LIST_EXPECTED_ANSWERS = text("""
-    SELECT external_id, expected, fields ->> 'check_set' AS set_name
-    FROM check_items WHERE campaign_id = :campaign ORDER BY number
-""")
-
 LIST_CHECK_ANSWERS = text("""
     SELECT a.hit_id, a.annotator_id, a.check_number, a.value, a.other_values, i.kind, i.expected, i.external_id
     FROM check_answers a JOIN check_items i ON i.campaign_id = a.campaign_id AND i.number = a.check_number
@@ -110,12 +93,6 @@ class CheckItem(Record):
     external_id: str
     shown: str
     expected: dict[str, Any]
-
-
-class UnseenCheck(CheckItem):
-    """A check that an annotator has not seen; if the answer is an order, it is shown with those of its set alone."""
-
-    set_name: str | None
 
 
 class CopyOfItem(Record):
@@ -161,8 +138,6 @@ def number_of_checks_per_hit(campaign: LabelledCampaign) -> int:
 
 def reason_hits_cannot_show_checks_or_empty(campaign: Campaign) -> str:
     """Return why this campaign's HITs cannot show checks, as the end of a sentence; empty if they can."""
-    if campaign.segment_count:
-        return "it shows outputs of systems, and checks are single items; use training or a qualification instead"
     if campaign.design.always_shown:
         return "every task compares an item with the same fixed item, and the expected result for a check is unknown"
     if campaign.selection != "streaming":
@@ -185,43 +160,6 @@ def refuse_if_hits_cannot_show_checks(campaign: Campaign) -> None:
     raise Conflict(f"“{campaign.name}” cannot have checks: {reason}. Nothing was changed.", code="no_checks_here")
 
 
-async def refuse_checks_whose_answer_is_impossible(connection: AsyncConnection, campaign: Campaign) -> None:
-    """Raise `Conflict` (`expected_impossible`) if a check expects an answer that the design, chosen since, does not
-    have.
-    """
-    designs = criterion_designs(campaign)
-    rows = (await connection.execute(LIST_EXPECTED_ANSWERS, {"campaign": campaign.id})).all()
-    if campaign.design.value_kind == "order":
-        refuse_check_sets_not_fitting_a_hit(rows, number_of_checks_per_hit(campaign))
-    for row in rows:
-        for problem in iterate_reasons_expectations_are_impossible(designs, row.expected):
-            raise Conflict(
-                f"No answer can meet the check “{row.external_id}”: {problem}. Upload the items and checks again to "
-                "replace the existing ones.",
-                code="expected_impossible",
-            )
-
-
-def refuse_check_sets_not_fitting_a_hit(rows: Sequence[Any], count: int) -> None:
-    """Raise `Conflict` (`check_set_size`) if a set has not as many checks as a HIT, or expects no order of them."""
-    by_set: dict[str, list[Any]] = {}
-    for row in rows:
-        if row.set_name:
-            by_set.setdefault(row.set_name, []).append(row)
-    for name, members in by_set.items():
-        if (
-            len(members) != count
-            or len({expected_place_or_none_of_each_criterion(row.expected) for row in members}) == 1
-        ):
-            raise Conflict(
-                f"The set “{shorten_echo(name)}” has {pluralize(len(members), 'check')}. A task shows {count} of one "
-                "set, with at least two different places. Upload the items and checks again to replace the "
-                "existing ones.",
-                code="check_set_size",
-                set=shorten_echo(name),
-            )
-
-
 async def load_copied_item_number_by_check_number(connection: Driver, campaign_id: int) -> dict[int, int]:
     """Return the item that each check copies, by the number of the check; other checks are left out."""
     rows = await fetch_rows(connection, LIST_COPIES_OF_ITEMS, {"campaign": campaign_id}, CopyOfItem)
@@ -231,43 +169,6 @@ async def load_copied_item_number_by_check_number(connection: Driver, campaign_i
 async def load_shown_check_numbers_of_annotator(connection: Driver, campaign_id: int, annotator_id: int) -> list[int]:
     parameters = {"campaign": campaign_id, "annotator": annotator_id}
     return [*await fetch_first_column(connection, LIST_CHECKS_SHOWN_TO_ANNOTATOR, parameters)]
-
-
-async def draw_unseen_checks_or_empty(
-    connection: Driver,
-    campaign_id: int,
-    annotator_id: int,
-    *,
-    design: Design,
-    count: int,
-    barred_numbers: Collection[int],
-    rng: np.random.Generator,
-) -> list[CheckItem]:
-    """Draw `count` checks for one HIT at random from those that an annotator has not answered and that are not barred.
-
-    Return none if too few are left, or, for orders, if all have the same place. Orders have either the checks of a set
-    or those without one.
-    """
-    parameters = {"campaign": campaign_id, "annotator": annotator_id}
-    unseen_rows = await fetch_rows(connection, LIST_UNSEEN_CHECKS, parameters, UnseenCheck)
-    rows = [row for row in unseen_rows if row.number not in barred_numbers]
-    unseen_checks: list[UnseenCheck] = [rows[place] for place in rng.permutation(len(rows)).tolist()]
-    if design.value_kind != "order":
-        return [*unseen_checks[:count]] if len(unseen_checks) >= count else []
-    for set_name in dict.fromkeys(check.set_name or "" for check in unseen_checks):
-        members = [check for check in unseen_checks if (check.set_name or "") == set_name]
-        ordered_checks = checks_with_different_places_first(members, count)
-        if len(ordered_checks) >= count:
-            return ordered_checks[:count]
-    return []
-
-
-def checks_with_different_places_first(checks: Sequence[CheckItem], count: int) -> list[CheckItem]:
-    """Reorder checks so that the first two have different places; return none if all have the same place."""
-    places = [expected_place_or_none_of_each_criterion(check.expected) for check in checks]
-    same_place = [check for check, place in zip(checks, places, strict=True) if place == places[0]]
-    other_places = [check for check, place in zip(checks, places, strict=True) if place != places[0]]
-    return [same_place[0], other_places[0], *same_place[1:count], *other_places[1:]] if other_places else []
 
 
 async def load_placed_checks_and_check_items(

@@ -45,10 +45,11 @@ LIST_ANNOTATORS_TO_REVIEW = text("""
 """)
 
 LIST_CHECKS_WITH_REPORTS = text("""
-    SELECT k.number, k.external_id, k.kind, k.shown, k.expected,
+    SELECT k.number, k.external_id, k.kind, k.shown, k.expected, s.external_id AS segment,
            (SELECT count(*) FROM check_reports r WHERE r.campaign_id = :campaign AND r.check_number = k.number)
            AS not_loaded
-    FROM check_items k WHERE k.campaign_id = :campaign ORDER BY k.number
+    FROM check_items k LEFT JOIN segments s ON s.campaign_id = k.campaign_id AND s.number = k.segment
+    WHERE k.campaign_id = :campaign ORDER BY k.number
 """)
 
 
@@ -77,6 +78,7 @@ class CheckLine:
         probably_wrong: Whether most annotators failed the check, so that it is probably wrong itself.
         not_loaded: Number of annotators who reported that its file did not load.
         histograms: Histogram of the answers by each criterion that expects one; none where the answer is a place.
+        segment: The segment for which the check is an output; None if items are not systems.
 
     """
 
@@ -89,6 +91,7 @@ class CheckLine:
     probably_wrong: bool
     not_loaded: int
     histograms: Sequence[CriterionHistogram] = ()
+    segment: str | None = None
 
 
 async def load_newest_findings(
@@ -124,6 +127,7 @@ async def load_check_lines_with_outcome_counts(connection: AsyncConnection, camp
             row.number in wrong_checks,
             row.not_loaded,
             histograms.get(row.number, ()),
+            row.segment,
         )
         for row in await connection.execute(LIST_CHECKS_WITH_REPORTS, {"campaign": campaign.id})
     ]
@@ -225,6 +229,12 @@ def describe_expected_answers(designs: CriterionDesigns, stored_expectations: Ma
         for (name, design), answer in answers
         if answer
     )
+
+
+def expected_answers_by_check_id(campaign: Campaign, checks: Sequence[Row[Any]]) -> dict[str, str]:
+    """Return the expected answers to checks as text, by the researcher's ids."""
+    designs = criterion_designs(campaign)
+    return {check.external_id: describe_expected_answers(designs, check.expected) for check in checks}
 
 
 def text_after_criterion_name(name: str, text: str) -> str:

@@ -39,6 +39,10 @@ class SegmentIndex:
     def system_count(self) -> int:
         return self.first_with_same_output.shape[1]
 
+    @property
+    def segment_count(self) -> int:
+        return self.first_with_same_output.shape[0]
+
     def update_output_judgment_counts(self, outputs_with_count: Iterable[tuple[int, int, int]]) -> None:
         """Update how often outputs were judged: a segment, a system and a count, which only grows."""
         for segment, system, count in outputs_with_count:
@@ -115,6 +119,7 @@ class SegmentIndex:
         open_hit_counts: Mapping[int, int],
         wanted_different: int,
         possible_segments: NumberArray | None = None,
+        wanted_segment: int | None = None,
         rng: np.random.Generator,
     ) -> int | None:
         """Pick the segment for a HIT of these systems.
@@ -131,6 +136,7 @@ class SegmentIndex:
             open_hit_counts: Number of open HITs of each segment.
             wanted_different: The preferred number of different outputs.
             possible_segments: (S,), the segments that may be picked at all.
+            wanted_segment: The only segment that may be picked; None for any.
             rng: The source of the pick.
 
         Returns:
@@ -140,6 +146,8 @@ class SegmentIndex:
         possible_segments = (
             self._mask_of_segments_with_outputs_of(required_systems) if possible_segments is None else possible_segments
         )
+        if wanted_segment is not None:
+            possible_segments = possible_segments & self._mask_of_one_segment(wanted_segment)
         if excluded_segments:
             possible_segments = possible_segments & self._mask_of_segments_not_among(excluded_segments)
         fresh = np.flatnonzero(possible_segments & self._mask_of_segments_not_among(seen_segments))
@@ -190,6 +198,12 @@ class SegmentIndex:
             return np.ones(len(self.first_with_same_output), np.bool_)
         has_outputs: npt.NDArray[np.bool_] = np.all(self.first_with_same_output[:, [*systems]] != NO_OUTPUT, axis=1)
         return has_outputs
+
+    def _mask_of_one_segment(self, segment: int) -> npt.NDArray[np.bool_]:
+        """Return a mask of this segment alone, (S,)."""
+        mask = np.zeros(len(self.first_with_same_output), np.bool_)
+        mask[segment] = True
+        return mask
 
     def _mask_of_segments_not_among(self, segments: Collection[int]) -> npt.NDArray[np.bool_]:
         """Return which segments are none of these, (S,); these may include newer segments."""

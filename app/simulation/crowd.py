@@ -152,7 +152,9 @@ def simulate_answer_to_one_criterion(
 
     """
     judged = [item for item in items if item in share_by_check or item not in unjudgeable_items]
-    values_of_judged = np.array([share_by_check.get(item, true_values[item]) for item in judged])
+    values_of_judged = np.array(
+        [share_by_check[item] if item in share_by_check else true_values[item] for item in judged]
+    )
     scores = simulate_scores(annotator.habits, design, values_of_judged, annotator.hits_done, rng) if judged else []
     is_check = [item in share_by_check for item in judged]
     if any(is_check) and annotator.habits.careless is None:

@@ -38,7 +38,7 @@ async def campaign(task: Any) -> Any:
     made = await task(launched=False, items_per_hit=3, judgments_per_item=5)
     async with made.engine.begin() as connection:
         slug = made.row.slug
-        await outputs.import_outputs_of_systems_and_count(
+        await outputs.import_outputs_of_systems_and_return_counts(
             connection, slug, table_from_objects(rows()), replace=True, progress=lambda _: None
         )
         made.row = await lifecycle.change_campaign_status_or_refuse(connection, slug, "launch", now=made.row.created_at)
@@ -102,7 +102,7 @@ async def speech(task: Any) -> Any:
     ]
     async with made.engine.begin() as connection:
         slug, zip_ = made.row.slug, packed(SPEECH)
-        await outputs.import_outputs_of_systems_and_count(
+        await outputs.import_outputs_of_systems_and_return_counts(
             connection, slug, table_from_objects(spoken), replace=True, media=zip_, progress=lambda _: None
         )
         made.row = await lifecycle.change_campaign_status_or_refuse(connection, slug, "launch", now=made.row.created_at)

@@ -179,8 +179,15 @@ async def test_marks_of_agreement_show_their_interval_on_the_page_and_in_the_api
 
 
 async def test_without_places_for_checks_the_page_does_not_ask_for_gold_items(app, researcher):
+    campaign = await create_campaign_of_systems(
+        app.state.database, design="baseline", design_settings={"baseline": "ape"}, items_per_hit=2
+    )
+    page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text)
+    assert "This campaign cannot have gold or attention items: every task compares an item with the same" in page
+    assert "To add some, upload" not in page
+
+
+async def test_for_systems_the_page_asks_for_gold_items_of_segments(app, researcher):
     campaign = await create_campaign_of_systems(app.state.database, items_per_hit=2)
     page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text)
-    assert "This campaign cannot have gold or attention items: it shows outputs of systems" in page
-    assert "use training or a qualification" in page
-    assert "To add some, upload" not in page
+    assert "To add some, upload outputs for your segments with gold or attention in a column check" in page

@@ -250,6 +250,11 @@ async def test_the_launch_advises_only_what_the_campaign_can_have(engine, resear
     systems = await create_draft(engine, design="rating", items_per_hit=1, repeat_items=False)
     await import_items(engine, systems, outputs_table(segments=4))
     launch = await page_of(researcher, systems, "launch/confirm")
+    assert "Showing segments again, more gold items or custom rules would let them flag someone." in launch
+    settings = {"design": "baseline", "design_settings": {"baseline": "ape"}, "repeat_items": False}
+    without_checks = await create_draft(engine, **settings)
+    await import_items(engine, without_checks, outputs_table(segments=4))
+    launch = await page_of(researcher, without_checks, "launch/confirm")
     assert "Showing segments again or custom rules would let them flag someone." in launch
     items = await with_gold(engine)
     launch = await page_of(researcher, items, "launch/confirm")

@@ -1,3 +1,4 @@
+from collections import Counter
 from datetime import timedelta
 from itertools import count
 from typing import Any
@@ -10,6 +11,7 @@ from sqlalchemy import text
 from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.errors import Conflict, Invalid
 from app.quality.checks import load_check_outcomes
+from app.quality.run_rules import scan_annotators_and_record_findings
 from app.record.replay import verify_by_replay_or_refuse
 from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
@@ -187,3 +189,27 @@ async def test_simulated_annotators_get_gold_items_which_careful_ones_meet_and_g
     assert np.mean(shares[10:]) > 0.9  # the careful half
     assert np.mean(shares[:10]) < chance + 0.2
     assert await fetch_value(engine, "SELECT max(judgments) FROM posteriors") > 0
+
+
+SEGMENTS = "system,segment,output,check,expected,tolerance\n" + "".join(
+    f"{system},s{k},{system} on {k},,,\n" for k in range(40) for system in ("ape", "bee", "cat", "doe")
+)
+BROKEN = "".join(f"bad,s{k},broken {k},gold,{5 + k % 3},15\n" for k in range(0, 40, 2))
+
+
+async def test_annotators_of_systems_who_guess_are_flagged_by_gold_outputs_and_careful_ones_are_not(engine):
+    settings = {"items_per_hit": 3, "checks_percent": 50, "hits_per_annotator": 30, "judgments_per_item": 9000}
+    campaign = await create_campaign_of_systems(engine, SEGMENTS + BROKEN, **settings)
+    population = population_with_random_bias_only(0.1, 0.3)
+    assert await rehearse(engine, campaign, hits=450, annotators=15, population=population) == 450
+    async with engine.connect() as connection:
+        outcomes = await load_check_outcomes(connection, campaign)
+    assert len(outcomes) == 225
+    failures = Counter(one.annotator_id for one in outcomes if not one.met)
+    guessers = {number for number, failed in failures.items() if failed > 7}
+    await scan_annotators_and_record_findings(engine, campaign.id, now=NOW)
+    flagged = await fetch_rows(engine, "SELECT annotator_id FROM findings WHERE rule = 'gold'")
+    assert {number for (number,) in flagged} == guessers
+    assert 3 <= len(guessers) <= 6
+    async with engine.begin() as connection:
+        assert (await verify_by_replay_or_refuse(connection, campaign)).mismatches == []

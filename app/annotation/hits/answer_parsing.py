@@ -22,7 +22,8 @@ def parse_answer_without_checks_and_shown_values(
 
     Raises `Invalid`.
     """
-    shown = shown_numbers_of_items_and_checks(hit.hit_items, placed_checks)
+    shown_items = items_of_hit_with_distinct_outputs(hit.hit_items, hit.shown_as)
+    shown = shown_numbers_of_items_and_checks(shown_items, placed_checks)
     parts = submission_of_each_criterion_or_refuse(submitted, campaign)
     parsed = [criterion.parse_answer(part, shown) for criterion, part in zip(campaign.criteria, parts, strict=True)]
     answers = [answer_without_placed_checks(hit, answer, placed_checks) for answer, _ in parsed]

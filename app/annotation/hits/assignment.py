@@ -1,6 +1,7 @@
 """State of an assignment: its annotator, its campaign, the HIT it holds, and what the annotator holds and answered."""
 
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -24,6 +25,7 @@ from app.database.session import Driver, fetch_rows
 from app.errors import NotFound
 
 NO_ITEMS_MET_AS_CHECKS: Collection[int] = frozenset()
+NO_SEGMENTS: AbstractSet[int] = frozenset()
 
 
 class AssignmentState(ServedCampaign, ChangesAndOpenHits):
@@ -51,12 +53,14 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
         place_in_blocks: Where the annotator is in the blocks of conditions, read together with these.
         items_met_as_checks: Items whose copies the annotator was shown as gold or attention items; they are read before
             a draw, and for a held HIT.
+        segments_left_for_checks: Segments that the next HIT leaves for later ones, which show them with their checks.
 
     """
 
     items_of_others = NO_ITEMS_OF_OTHERS  # without an annotation: no column
     place_in_blocks = NO_BLOCKS
     items_met_as_checks = NO_ITEMS_MET_AS_CHECKS
+    segments_left_for_checks = NO_SEGMENTS
     place: int
     campaign_version: str
     assignment_id: int

@@ -10,8 +10,9 @@ from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.hit_proposal import HitProposal, items_seen_or_held_in_other_visit
 from app.annotation.platforms.registry import PLATFORMS
-from app.database.session import Driver, Record, fetch_rows
+from app.database.session import Driver, Record, fetch_first_column, fetch_rows
 from app.quality import checks
+from app.quality.check_draws import UnseenCheck, draw_unseen_checks_or_empty
 from app.quality.check_positions import (
     PlacedCheck,
     draw_check_placements_for_hit_or_none,
@@ -28,6 +29,14 @@ COUNT_CHECKS_AND_ANSWERED_ONES = text("""
 """)
 
 
+LIST_SEGMENTS_WITH_UNSEEN_CHECKS = text("""
+    SELECT DISTINCT i.segment FROM check_items i WHERE i.campaign_id = :campaign AND i.segment IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM check_answers a
+        WHERE a.campaign_id = :campaign AND a.annotator_id = :annotator AND a.check_number = i.number)
+""")
+
+
 class CheckCounts(Record):
     """The number of a campaign's checks, and of those that an annotator has answered."""
 
@@ -37,9 +46,9 @@ class CheckCounts(Record):
 
 async def draw_next_checks_and_set_items_met_as_checks(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache
-) -> Sequence[CheckItem]:
+) -> Sequence[UnseenCheck]:
     """Return the checks for this annotator's next HIT, usually none. Programs get none: they know their items by name.
-    Simulated annotators get them as people do.
+    Simulated annotators get them as people do. If the items are systems, the checks belong to one segment.
 
     Only chance decides which HITs have checks. A check may be a copy of an item: an annotator who has seen the item
     never gets the copy, and one who met the copy counts as one who has seen the item.
@@ -48,18 +57,28 @@ async def draw_next_checks_and_set_items_met_as_checks(
     if not (platform.has_page or platform.is_simulated):
         return ()
     campaign_index = await set_items_met_as_checks_and_return_index(connection, assignment, cache)
+    assignment.segments_left_for_checks = frozenset()
     item_by_copy = campaign_index.item_by_copy or {}
-    chance = await chance_that_next_hit_shows_checks(connection, assignment, len(campaign_index.index.score))
+    chance = await chance_that_next_hit_shows_checks(
+        connection, assignment, max_hits_without_repeats(assignment, campaign_index)
+    )
     if campaign_index.rng.random() >= chance:
+        if campaign_index.segments is not None and not assignment.repeat_items:
+            await leave_segments_for_checks_if_all_are_needed(
+                connection, assignment, chance * count_hits_left(assignment, campaign_index.segments.segment_count)
+            )
         return ()
     items_met = {*items_seen_or_held_in_other_visit(assignment), *assignment.always_shown}
-    drawn_checks = await checks.draw_unseen_checks_or_empty(
+    segments_seen = set[int]() if campaign_index.segments is None else items_seen_or_held_in_other_visit(assignment)
+    drawn_checks = await draw_unseen_checks_or_empty(
         connection,
         assignment.campaign_id,
         assignment.annotator_id,
         design=assignment.design,
         count=checks.number_of_checks_per_hit(assignment),
         barred_numbers={number for number, item in item_by_copy.items() if item in items_met},
+        barred_segments=(assignment.not_judged or ()) if assignment.repeat_items else segments_seen,
+        segments_seen=segments_seen,
         rng=campaign_index.rng,
     )
     if item_by_copy:
@@ -68,7 +87,38 @@ async def draw_next_checks_and_set_items_met_as_checks(
     return drawn_checks
 
 
-async def chance_that_next_hit_shows_checks(connection: Driver, assignment: AssignmentState, item_count: int) -> float:
+async def leave_segments_for_checks_if_all_are_needed(
+    connection: Driver, assignment: AssignmentState, expected_checks: float
+) -> None:
+    """Let the next HIT, which shows no check, show another segment than those with checks that the annotator may meet.
+
+    An annotator sees no segment twice. So a segment that is shown without its check is lost for it, which matters if
+    the annotator's HITs to come need all of them: then `expected_checks`, the mean number of these, is not lower.
+    """
+    parameters = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
+    segments = {*await fetch_first_column(connection, LIST_SEGMENTS_WITH_UNSEEN_CHECKS, parameters)}
+    segments_left = segments - items_seen_or_held_in_other_visit(assignment)
+    if len(segments_left) <= expected_checks:
+        assignment.segments_left_for_checks = frozenset(segments_left)
+
+
+def count_hits_left(assignment: AssignmentState, hits_without_repeats: int) -> int:
+    """Return how many HITs the annotator can still get if none shows anything twice."""
+    limit = assignment.hits_per_annotator
+    max_hits = hits_without_repeats if limit is None else min(limit, hits_without_repeats)
+    return max_hits - assignment.hits_answered - assignment.open_elsewhere
+
+
+def max_hits_without_repeats(assignment: AssignmentState, campaign_index: CampaignIndex) -> int:
+    """Return how many HITs show everything once: all items, or all segments if the items are systems."""
+    if campaign_index.segments is not None:
+        return campaign_index.segments.segment_count
+    return ceil(len(campaign_index.index.score) / assignment.items_per_hit)
+
+
+async def chance_that_next_hit_shows_checks(
+    connection: Driver, assignment: AssignmentState, hits_without_repeats: int
+) -> float:
     """Return the probability that this annotator's next HIT shows checks.
 
     If the HITs of one person are limited, the chosen share of them shows checks, up to all checks, and every place in
@@ -79,7 +129,7 @@ async def chance_that_next_hit_shows_checks(connection: Driver, assignment: Assi
     if not percent or max_hits is None:
         return percent / 100
     if not assignment.repeat_items:
-        max_hits = min(max_hits, ceil(item_count / assignment.items_per_hit))
+        max_hits = min(max_hits, hits_without_repeats)
     parameters = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
     [counts] = await fetch_rows(connection, COUNT_CHECKS_AND_ANSWERED_ONES, parameters, CheckCounts)
     per_hit = checks.number_of_checks_per_hit(assignment)
@@ -110,20 +160,21 @@ async def set_items_met_as_checks_and_return_index(
     return campaign_index
 
 
-def release_check_items_returning_if_any(
-    assignment: AssignmentState, cache: PosteriorCache, drawn_checks: Sequence[CheckItem]
+def may_get_hit_without_checks(
+    assignment: AssignmentState, cache: PosteriorCache, drawn_checks: Sequence[UnseenCheck]
 ) -> bool:
-    """Let the annotator be asked about the items that drawn checks copy, since these checks are not shown.
+    """Return whether an annotator without a HIT so far may get one without the drawn checks.
 
-    Returns:
-        Whether there are such items: if they are the last ones left, the annotator gets them without checks.
-
+    The checks may copy the last items that are left; the annotator can then be asked about these. Or the outputs for
+    the segment of the checks cannot be compared, and those for others can. Or no other segments are left than those
+    that are kept for checks.
     """
     campaign_index = cache.loaded_index_or_none(assignment.campaign_id)
     item_by_copy = (campaign_index and campaign_index.item_by_copy) or {}
     items_of_drawn = {item_by_copy[check.number] for check in drawn_checks if check.number in item_by_copy}
     assignment.items_met_as_checks = {*assignment.items_met_as_checks} - items_of_drawn
-    return bool(items_of_drawn)
+    segments_left, assignment.segments_left_for_checks = assignment.segments_left_for_checks, frozenset()
+    return bool(items_of_drawn or segments_left) or segment_of_next_hit_or_none(assignment, drawn_checks) is not None
 
 
 def count_check_slots(assignment: AssignmentState, next_checks: Sequence[CheckItem]) -> int:
@@ -131,8 +182,13 @@ def count_check_slots(assignment: AssignmentState, next_checks: Sequence[CheckIt
     return len(next_checks) if len(next_checks) < assignment.items_per_hit else 0
 
 
+def segment_of_next_hit_or_none(assignment: AssignmentState, next_checks: Sequence[UnseenCheck]) -> int | None:
+    """Return the segment that the HIT must show because checks of it are among its outputs; None if there is none."""
+    return next_checks[0].segment if count_check_slots(assignment, next_checks) else None
+
+
 def proposal_with_checks_or_none(
-    assignment: AssignmentState, cache: PosteriorCache, proposal: HitProposal, next_checks: Sequence[CheckItem]
+    assignment: AssignmentState, cache: PosteriorCache, proposal: HitProposal, next_checks: Sequence[UnseenCheck]
 ) -> HitProposal | None:
     """Return the proposal with checks at random places, or a HIT of checks instead of it.
 
@@ -153,14 +209,16 @@ def proposal_with_checks_or_none(
     placed_checks = draw_check_placements_for_hit_or_none(
         numbers,
         [] if is_own_hit else proposal.items,
-        len(campaign_index.index.score),
+        # Systems are few, and a HIT may show all of them: further numbers keep a place for the checks.
+        len(campaign_index.index.score) + (len(numbers) if campaign_index.segments is not None else 0),
         campaign_index.rng,
-        assignment.seen,
+        assignment.seen if campaign_index.segments is None else (),
+        hidden_item_count=0 if is_own_hit else len(proposal.items) - len(proposal.visible_items),
     )
     if placed_checks is None:
         return proposal
     if is_own_hit:
-        return HitProposal(None, [], "checks", None, checks=placed_checks)
+        return HitProposal(None, [], "checks", None, segment=next_checks[0].segment, checks=placed_checks)
     return replace(proposal, checks=placed_checks)
 
 

@@ -56,6 +56,7 @@ async def propose_hit_or_none(
     *,
     now: datetime,
     check_count: int = 0,
+    segment: int | None = None,
 ) -> HitProposal | None:
     """Return the items to ask this annotator next; None if there are none right now.
 
@@ -66,6 +67,7 @@ async def propose_hit_or_none(
         open_hits_row: What open HITs hold, if it was read.
         now: Time of the request.
         check_count: Item places that checks take.
+        segment: Segment that the HIT must show, if the items are systems.
 
     """
     campaign_index = cache.loaded_index_or_none(
@@ -85,7 +87,13 @@ async def propose_hit_or_none(
         await update_comparisons_if_rule_reads_them(connection, assignment, campaign_index)
         pair_filter = await load_implied_pair_filter_or_none(connection, assignment, campaign_index)
     return draw_streaming_hit_or_none(
-        assignment, campaign_index, cache, open_hits_row, pair_filter=pair_filter, check_count=check_count
+        assignment,
+        campaign_index,
+        cache,
+        open_hits_row,
+        pair_filter=pair_filter,
+        check_count=check_count,
+        segment=segment,
     )
 
 
@@ -97,6 +105,7 @@ def draw_streaming_hit_or_none(
     *,
     pair_filter: PairFilter | None,
     check_count: int = 0,
+    segment: int | None = None,
 ) -> HitProposal | None:
     """Draw a HIT by the campaign's rule from the newest posteriors; None if nothing can be asked right now."""
     n = assignment.selection_settings.items_per_hit - check_count
@@ -122,7 +131,9 @@ def draw_streaming_hit_or_none(
             full_items=full_items,
             leading_items=leading_items,
             leases_by_segment=leases_by_segment,
-            segments_seen=items_seen_or_held_in_other_visit(assignment),
+            segments_seen=items_seen_or_held_in_other_visit(assignment) | assignment.segments_left_for_checks,
+            hit_size=n,
+            wanted_segment=segment,
             rng=campaign_index.rng,
         )
     seen = items_seen_or_held_in_other_visit(assignment)
@@ -175,24 +186,30 @@ def draw_systems_then_segment_or_none(
     leading_items: set[int],
     leases_by_segment: Mapping[int, int],
     segments_seen: set[int],
+    hit_size: int,
+    wanted_segment: int | None = None,
     rng: np.random.Generator,
 ) -> HitProposal | None:
-    """Draw systems by the campaign's rule, and a segment that this annotator has not seen.
+    """Draw systems by the campaign's rule, and the wanted segment; if it is None, one that the annotator has not seen.
 
     A leader is skipped if no segment distinguishes its outputs from those of other systems.
     """
     assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
-    exhausted_systems, skipped_leaders = (
-        campaign_index.segments.systems_without_unseen_segment(segments_seen),
-        set[int](),
+    if wanted_segment is not None and wanted_segment >= campaign_index.segments.segment_count:
+        return None  # it has joined since
+    skipped_leaders = set[int]()
+    exhausted_systems = (
+        campaign_index.segments.systems_without_unseen_segment(segments_seen)
+        if wanted_segment is None
+        else campaign_index.segments.systems_without_output(wanted_segment)
     )
     for _ in range(campaign_index.segments.system_count):
         draw = campaign_index.index.draw_hit_or_none(
-            assignment.selection_settings.items_per_hit,
+            hit_size,
             seen=exhausted_systems,
             full=full_items | skipped_leaders,
             leaders_to_avoid=leading_items,
-            seen_as_last_resort=assignment.repeat_items,
+            seen_as_last_resort=assignment.repeat_items and wanted_segment is None,
             rng=rng,
         )
         if draw is None:
@@ -205,6 +222,8 @@ def draw_systems_then_segment_or_none(
                 full_items=full_items,
                 leases_by_segment=leases_by_segment,
                 segments_seen=segments_seen,
+                hit_size=hit_size,
+                wanted_segment=wanted_segment,
                 rng=rng,
             )
         ) is not None:
@@ -230,6 +249,8 @@ def choose_systems_and_segment_or_none(
     full_items: set[int],
     leases_by_segment: Mapping[int, int],
     segments_seen: set[int],
+    hit_size: int,
+    wanted_segment: int | None,
     rng: np.random.Generator,
 ) -> tuple[list[int], int] | None:
     """Return the systems of a HIT in presentation order, and its segment; None if no segment is informative.
@@ -238,13 +259,15 @@ def choose_systems_and_segment_or_none(
     output by others with a different one.
     """
     assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
-    always_shown, settings = assignment.always_shown, assignment.selection_settings
-    min_systems, systems = settings.min_items + len(always_shown), [*draw.items, *always_shown]
+    always_shown = assignment.always_shown
+    min_systems = assignment.selection_settings.min_items + len(always_shown)
+    systems = [*draw.items, *always_shown]
     segment = campaign_index.segments.pick_segment_or_none(
         systems,
         [draw.leader, *always_shown],
         seen_segments=segments_seen,
         excluded_segments=assignment.not_judged or (),
+        wanted_segment=wanted_segment,
         seen_as_last_resort=assignment.repeat_items,
         open_hit_counts=leases_by_segment,
         wanted_different=max(min_systems, min(2, len(systems))),
@@ -260,7 +283,7 @@ def choose_systems_and_segment_or_none(
     drawn: Draw | None = draw
     if len(present_systems) < len(draw.items):
         drawn = campaign_index.index.draw_hit_or_none(
-            settings.items_per_hit,
+            hit_size,
             seen=absent_systems,
             full=full_items,
             leaders_to_avoid=set(),
@@ -279,6 +302,8 @@ def choose_systems_and_segment_or_none(
             full_items=full_items,
             leases_by_segment=leases_by_segment,
             segments_seen=segments_seen,
+            hit_size=hit_size,
+            wanted_segment=wanted_segment,
             rng=rng,
         )
     return shuffled_items_with_always_shown(assignment, drawn.items, rng), segment
@@ -292,6 +317,8 @@ def draw_differing_systems_and_segment_or_none(
     full_items: set[int],
     leases_by_segment: Mapping[int, int],
     segments_seen: set[int],
+    hit_size: int,
+    wanted_segment: int | None,
     rng: np.random.Generator,
 ) -> tuple[list[int], int] | None:
     """Return systems with pairwise different outputs in presentation order, and their segment.
@@ -299,19 +326,20 @@ def draw_differing_systems_and_segment_or_none(
     The result is None only if no HIT with this leader is informative.
     """
     assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
-    settings, required_systems = assignment.selection_settings, [leader, *assignment.always_shown]
-    min_systems = settings.min_items + len(assignment.always_shown)
+    required_systems = [leader, *assignment.always_shown]
+    min_systems = assignment.selection_settings.min_items + len(assignment.always_shown)
     others = [item for item in campaign_index.index.open_items() if item != leader and item not in full_items]
     segment = campaign_index.segments.pick_segment_or_none(
         [*required_systems, *others],
         required_systems,
         seen_segments=segments_seen,
         excluded_segments=assignment.not_judged or (),
+        wanted_segment=wanted_segment,
         seen_as_last_resort=assignment.repeat_items,
         open_hit_counts=leases_by_segment,
         wanted_different=min_systems,
         possible_segments=campaign_index.segments.mask_of_comparable_segments(
-            required_systems, others, max_others=settings.items_per_hit - 1, min_outputs=min_systems
+            required_systems, others, max_others=hit_size - 1, min_outputs=min_systems
         ),
         rng=rng,
     )
@@ -323,7 +351,7 @@ def draw_differing_systems_and_segment_or_none(
         segment, required_systems, rng.permutation(others).tolist()
     )
     drawn = campaign_index.index.draw_hit_or_none(
-        settings.items_per_hit,
+        hit_size,
         seen=excluded_systems,
         full=full_items,
         leaders_to_avoid=set(),

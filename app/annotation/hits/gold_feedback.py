@@ -16,20 +16,23 @@ from app.quality.check_expectations import criterion_designs, feedback_of_each_c
 from app.quality.expected_answers import Feedback
 
 SELECT_ANSWERED_GOLD = text("""
-    SELECT i.shown, i.expected, array_prepend(a.value, a.other_values) AS given_values
+    SELECT i.shown, i.expected, array_prepend(a.value, a.other_values) AS given_values, s.source, s.reference
     FROM check_answers a
     JOIN hit_checks p ON p.campaign_id = a.campaign_id AND p.hit_id = a.hit_id AND p.check_number = a.check_number
     JOIN check_items i ON i.campaign_id = a.campaign_id AND i.number = a.check_number
+    LEFT JOIN segments s ON s.campaign_id = i.campaign_id AND s.number = i.segment
     WHERE a.campaign_id = :campaign AND a.hit_id = :hit AND i.kind = 'gold' ORDER BY p.place
 """)
 
 
 class AnsweredGold(Record):
-    """A gold item and the annotator's values for it, by each criterion."""
+    """A gold item and the annotator's values for it, by each criterion; source and reference if it has a segment."""
 
     shown: str
     expected: dict[str, Any]
     given_values: list[float]
+    source: str | None
+    reference: str | None
 
 
 class CriterionFeedback(NamedTuple):
@@ -80,7 +83,11 @@ async def load_gold_feedback_or_none(
     if not by_criterion:
         return None
     items = await render_campaign_items(
-        connection, campaign, range(len(rows)), [row.shown for row in rows], SourceAndReference()
+        connection,
+        campaign,
+        range(len(rows)),
+        [row.shown for row in rows],
+        SourceAndReference(rows[0].source, rows[0].reference),
     )
     return GoldFeedback(items, by_criterion)
 

@@ -37,7 +37,7 @@ from app.annotation.hits.no_hit_replies import (
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.background.metrics import PROCESS_METRICS
 from app.database.session import Driver, is_database_away_for_all_requests, leads_to_citus
-from app.quality.checks import CheckItem
+from app.quality.check_draws import UnseenCheck
 
 MAX_LEASE_ATTEMPTS = 25  # times a proposal may lose a race before the annotator is asked to wait
 
@@ -254,7 +254,7 @@ class LeaseBatch:
         assert pending.assignment is not None  # noqa: S101  (the caller checked)
         assignment, request = pending.assignment, pending.request
         try:
-            checks: Sequence[CheckItem] = (
+            checks: Sequence[UnseenCheck] = (
                 await check_placement.draw_next_checks_and_set_items_met_as_checks(
                     self.connection, assignment, self.cache
                 )
@@ -264,11 +264,15 @@ class LeaseBatch:
             check_count = check_placement.count_check_slots(assignment, checks)
             with PROCESS_METRICS.timing("easel_selection_seconds"):
                 proposal = await propose_hit_or_none(
-                    self.connection, assignment, self.cache, open_hits_row, now=request.now, check_count=check_count
+                    self.connection,
+                    assignment,
+                    self.cache,
+                    open_hits_row,
+                    now=request.now,
+                    check_count=check_count,
+                    segment=check_placement.segment_of_next_hit_or_none(assignment, checks),
                 )
-                if proposal is None and check_placement.release_check_items_returning_if_any(
-                    assignment, self.cache, checks
-                ):
+                if proposal is None and check_placement.may_get_hit_without_checks(assignment, self.cache, checks):
                     checks, check_count = (), 0
                     proposal = await propose_hit_or_none(
                         self.connection, assignment, self.cache, open_hits_row, now=request.now

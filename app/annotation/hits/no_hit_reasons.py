@@ -69,6 +69,7 @@ def has_hit_left_after_answering(
             leading_items=set(),
             leases_by_segment={},
             segments_seen=segments_seen,
+            hit_size=assignment.selection_settings.items_per_hit,
             rng=np.random.default_rng(0),  # not the campaign's: this draw is never shown
         )
         return trial_draw is not None

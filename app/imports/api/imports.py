@@ -60,7 +60,8 @@ ITEMS_FILE_BODY = openapi_body_of_file_upload(
 
 
 IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
-    409: "`not_a_draft`, `kinds_mixed`, `revision_running`; to a launched campaign with conditions `condition_added`, "
+    409: "`not_a_draft`, `kinds_mixed`, `no_checks_here`, `revision_running`; checks of a launched campaign of systems "
+    "`check_set_size`, `expected_impossible`; to a launched campaign with conditions `condition_added`, "
     "`condition_cell_missing`, `content_cell_missing`, `content_incomplete`",
     413: (
         "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `too_many_outputs`, `gzip_too_dense`, "
@@ -76,7 +77,8 @@ IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
     "`prior_of_another_law`, `priors_missing`. Files: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, "
     "`media_twice`, `media_unnamed`, `media_missing`, `media_type_unknown`, `media_wrong_kind`, `media_link_refused`. "
     "Outputs of systems: `system_missing`, `segment_missing`, `output_empty`, `output_twice`, `source_differs`, "
-    "`system_column_used`. "
+    "`system_column_used`. Checks of their segments: `segment_unknown`, `expected_without_check`, "
+    "`check_needs_segment`. "
     "`details.line` is the line of the file.",
 }
 

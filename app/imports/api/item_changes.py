@@ -103,7 +103,7 @@ class ChecksRequest(RequestBody):
         CAMPAIGN_NOT_FOUND
         | {
             404: "`campaign_not_found`, `item_not_found`",
-            409: "`not_a_draft`, `no_checks_here`, `id_taken`",
+            409: "`not_a_draft`, `no_checks_here`, `not_for_systems`, `id_taken`",
             422: "`expected_missing`, `expected_unreadable`, `expected_impossible`, `expected_misplaced`, "
             "`too_many_checks`, `shown_empty`, `shown_too_long`",
         }
@@ -132,7 +132,7 @@ class GoldItemsMade(BaseModel):
     responses=openapi_description_of_refusals(
         CAMPAIGN_NOT_FOUND
         | {
-            409: "`not_a_draft`, `no_checks_here`, `known_answers_by_criteria`, `id_taken`",
+            409: "`not_a_draft`, `no_checks_here`, `not_for_systems`, `known_answers_by_criteria`, `id_taken`",
             422: "`known_answers_missing`, `known_answers_too_few`, `known_answers_other_scale`, "
             "`expected_impossible`, `too_many_checks`",
         }

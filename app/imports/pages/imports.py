@@ -263,10 +263,12 @@ async def submit_checks_import(
     """Import a table of gold or attention items: all of its rows or none."""
     form_data = await request.form()
     kind = nonblank_form_text_or_none(form_data, "kind") or "gold"
-    mapping = ColumnMapping(ignored=frozenset({SYSTEMS_MEANING}), check_kind=kind)
     try:
         file = uploaded_or_pasted_file_or_refuse(form_data)
         async with slots.holding_slot_if_file_is_large(file.file), database.begin() as connection:
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+            ignored = frozenset[str]() if campaign.segment_count else frozenset({SYSTEMS_MEANING})
+            mapping = ColumnMapping(ignored=ignored, check_kind=kind)
             await items.import_items_and_return_receipt(
                 connection,
                 slug,

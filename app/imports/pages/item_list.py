@@ -46,13 +46,10 @@ from app.imports.mark_checks import CheckToMark, stored_check_as_entered
 from app.imports.pages.marking_form import parse_checks_to_mark
 from app.imports.response_receipt import ResponseImportReceipt, response_receipt_sentences
 from app.imports.segment_table import load_segments_page_with_chosen
-from app.quality.check_expectations import (
-    criterion_designs,
-    expected_and_tolerance_column_names,
-)
+from app.quality.check_expectations import expected_and_tolerance_column_names
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import default_tolerance_cell_or_empty, proposed_tolerance_cell_or_empty
-from app.quality.listings import describe_expected_answers
+from app.quality.listings import expected_answers_by_check_id
 from app.quality.rule_reach import (
     propose_checks_percent_or_none,
     sentences_on_check_counts_and_failures_needed,
@@ -96,6 +93,8 @@ async def items_page_response(
     context |= await load_item_table_template_context(
         request, connection, campaign, ItemListView() if segments else view
     )
+    if segments:
+        context["expected_answers"] = expected_answers_by_check_id(campaign, [row for row, _ in segments.checks])
     context |= upload_form_template_context(request, campaign) | {"refusal": refusal}
     if request.query_params.get("done") == "imported":
         context["receipt"] = await items.load_last_import_receipt_or_none(connection, campaign.id)
@@ -124,11 +123,7 @@ async def load_item_table_template_context(
             connection, campaign.id, [row.number for row in page.rows]
         ),
         "own_columns": item_list.uploaded_column_names_of_rows(page.rows, view.column),
-        "expected_answers": {
-            row.external_id: describe_expected_answers(criterion_designs(campaign), row.expected)
-            for row in page.rows
-            if row.check_kind
-        },
+        "expected_answers": expected_answers_by_check_id(campaign, [row for row in page.rows if row.check_kind]),
         "check_counts": check_counts,
         "check_summary": sentences_on_check_counts_and_failures_needed(campaign, campaign.item_count, check_counts),
         "checks_proposal": propose_checks_percent_or_none(campaign, campaign.item_count, check_counts),
@@ -371,9 +366,10 @@ async def submit_proposed_share_of_checks(connection: Transaction, slug: str) ->
 
 @router.post(CAMPAIGN_PATH + "/items/unmark")
 async def submit_unmarking_of_check(form_values: FormFields, connection: Transaction, slug: str) -> Response:
-    """Make a check an item again."""
-    await mark_checks.turn_check_back_into_item_or_refuse(connection, slug, form_values.get("item", ""))
-    return redirect_to(campaign_page_url(slug, "/checks", notice="unmarked"))
+    """Make a check an item again; delete a check of a segment."""
+    campaign = await mark_checks.turn_check_back_into_item_or_refuse(connection, slug, form_values.get("item", ""))
+    notice = "check-deleted" if campaign.segment_count else "unmarked"
+    return redirect_to(campaign_page_url(slug, "/checks", notice=notice))
 
 
 @router.get(CAMPAIGN_PATH + "/items/text")

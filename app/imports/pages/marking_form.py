@@ -2,7 +2,8 @@
 
 from starlette.datastructures import FormData
 
-from app.imports.mark_checks import EXPLANATION_COLUMN, CheckToMark
+from app.imports.checks_import import EXPLANATION_COLUMN
+from app.imports.mark_checks import CheckToMark
 from app.quality.check_expectations import (
     EXPECTED_COLUMN,
     TOLERANCE_COLUMN,

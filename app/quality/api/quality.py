@@ -183,6 +183,7 @@ class CheckItemSummary(BaseModel):
     """A gold or attention item."""
 
     external_id: str
+    segment: str | None = Field(description="In campaigns of systems: the segment for which this is an output.")
     kind: str = Field(description="gold or attention.")
     shown: str
     expected: str = Field(description="In words.")

@@ -318,7 +318,7 @@ def test_checks_take_places_unless_they_are_as_many_as_the_items():
 
 
 def test_a_proposal_gets_checks_or_gives_way_to_a_hit_of_checks_or_stays_where_no_number_is_free():
-    checks: list[Any] = [SimpleNamespace(number=number) for number in (4, 9)]
+    checks: list[Any] = [SimpleNamespace(number=number, segment=None) for number in (4, 9)]
     cache, proposal = PosteriorCache(), HitProposal(1, [1], "r", 0.5)
     assert proposal_with_checks_or_none(assignment_with(), cache, proposal, checks) is None
     cache.cache_index(1, index_of([0] * 5))
