@@ -50,10 +50,9 @@ from app.background.ending import PROCESS_IS_ENDING
 from app.background.loop import BackgroundLoop
 from app.background.metrics import SAVE_PAUSE_SECONDS, make_metrics_saver
 from app.campaigns.api import campaigns as campaigns_api
+from app.campaigns.page_functions import PAGE_FUNCTIONS
 from app.campaigns.pages import approvals as approval_pages
 from app.campaigns.pages import campaigns, preview, quality_rules, setup, visit_preview
-from app.campaigns.proposed_budget import proposed_budget_text_or_empty
-from app.campaigns.setup_rail import numbered_steps_of_draft
 from app.dashboard import conditions_api
 from app.dashboard import pages as dashboard
 from app.dashboard.home import api as home_api
@@ -70,7 +69,6 @@ from app.database.session import (
     ServingConnections,
     create_engine,
 )
-from app.designs.person_work import work_of_one_person
 from app.experiments import pages as experiments
 from app.exports import api as exports_api
 from app.exports import pages as exports
@@ -103,7 +101,6 @@ from app.planning import pages as planning
 from app.planning.forecast import ForecastRunner
 from app.privacy import api as privacy_api
 from app.privacy import erasure_work, retention
-from app.privacy.deletion_notice import deletion_notice_or_empty
 from app.privacy.erasure_work import ErasureWork
 from app.privacy.pages import researcher as privacy
 from app.privacy.pages import withdraw
@@ -367,12 +364,7 @@ def create_app(settings: Settings | None = None, *, draw_seed: int = 0) -> FastA
     app.state.unsafe_paths = tuple(platform.entry_path("") for platform in platforms_with_pages())
     app.add_route(serving.ANNOTATOR_PATH, serving.post_annotator_form, methods=["POST"], include_in_schema=False)
     setattr(app.state, PLAIN_ROUTES_STATE_KEY, {serving.post_annotator_form: serving.ANNOTATOR_PATH})
-    # Globals: pages of rooms that may not import these show a draft's checklist and the end of a campaign, and
-    # annotators' pages the pay.
-    templating.english_environment.globals["draft_steps"] = numbered_steps_of_draft
-    templating.english_environment.globals["work_of_one_person"] = work_of_one_person
-    templating.english_environment.globals["proposed_budget"] = proposed_budget_text_or_empty
-    templating.english_environment.globals["deletion_notice"] = deletion_notice_or_empty
+    templating.english_environment.globals |= PAGE_FUNCTIONS
     app.mount("/static", StaticFiles(directory=templating.STATIC_FOLDER), name="static")
     for router in ROUTERS:
         app.include_router(router)

@@ -19,8 +19,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from app.campaigns.settings import CampaignSettings
 from app.cli import simulation
-from app.cli.campaigns import import_progress_bar_by_bytes
 from app.cli.commands import easel as command
+from app.cli.import_files import import_progress_bar_by_bytes
 from app.errors import StartupProblem
 from app.server import serve
 from app.settings import Settings, easel_command_to_type

@@ -32,8 +32,9 @@ from app.imports.columns import (
 )
 from app.imports.id_lines import IdLines
 from app.imports.item_files import read_item_table_of_any_length
+from app.imports.item_storage import ImportedItem
 from app.imports.item_text import COMMON_SHOWN_COLUMN_NAMES
-from app.imports.items import ImportedItem, ItemReader, no_items_error
+from app.imports.items import ItemReader, no_items_error
 from app.imports.named_media import NamedMedia
 from app.imports.segment_checks import CollectedChecks
 from app.imports.wide_table import possible_system_columns, segment_column_or_none_or_refuse, standard_table_of_upload

@@ -1,12 +1,9 @@
 """Import of items from an uploaded table into a campaign: all of them or none."""
 
 import asyncio
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import count, islice
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from pydantic import BaseModel, Field
 from sqlalchemy import text
@@ -16,18 +13,11 @@ from app.background.progress_stream import ReportRowCount
 from app.campaigns.conditions_check import refuse_added_items_that_break_conditions
 from app.campaigns.lifecycle import lock_and_load_draft_or_refuse, require_draft
 from app.campaigns.media_checks import refuse_unshowable_media_of_items
-from app.database import tables
 from app.database.audit_log import log_change
-from app.database.bulk import (
-    format_array_for_copy,
-    format_copy_line,
-    insert_text_lines_by_copy,
-    iterate_prefetching_next,
-)
 from app.designs.campaign import Campaign
 from app.designs.content import Content
 from app.designs.field_flags import is_blank
-from app.errors import Invalid, TooLarge, pluralize, shorten_echo
+from app.errors import Invalid, pluralize, shorten_echo
 from app.imports import checks_import, outputs
 from app.imports.checks_import import NewCheck, gold_and_attention_counts_text, iterate_item_rows_appending_checks
 from app.imports.columns import (
@@ -41,6 +31,7 @@ from app.imports.columns import (
 )
 from app.imports.id_lines import LINE_OF_STORED_ID, IdLines, load_id_lines_and_next_free_number
 from app.imports.item_files import mapping_with_numbered_rows_if_no_ids, read_item_table_of_any_length
+from app.imports.item_storage import ImportedItem, store_items_and_count_them
 from app.imports.item_text import ItemTextMaker, build_item_text_maker_or_refuse, refuse_missing_columns
 from app.imports.named_media import NamedMedia
 from app.imports.segment_checks import refuse_checks_without_segments
@@ -61,22 +52,10 @@ from app.uploads import (
     raise_upload_refusal_at_line,
 )
 
-ITEMS_PER_COPY = 5_000
-MAX_ITEMS_PER_CAMPAIGN = 10_000_000
-MAX_CHARACTERS_PER_COPY = 2_000_000  # limited by characters because single rows may be long
-ITEM_COPY_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
 LOAD_LAST_IMPORT_FACTS = text("""
     SELECT after FROM audit_log WHERE campaign_id = :campaign AND action IN ('items.imported', 'items.outputs_imported')
     ORDER BY id DESC LIMIT 1
 """)
-ITEM_FIELDS_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-
-
-class ImportedItem(NamedTuple):
-    external_id: str
-    shown: str
-    fields: dict[str, Any]
-    prior: tuple[float, ...] | None
 
 
 class ItemImportReceipt(BaseModel):
@@ -417,51 +396,3 @@ async def lock_campaign_for_item_import_or_refuse(connection: AsyncConnection, s
         require_draft(campaign, "items can be added to it, but not removed. Nothing was changed")
     await revisions.lock_revisions_or_refuse(connection, campaign.id)
     return await load_campaign_by_slug_or_refuse(connection, slug)
-
-
-async def store_items_and_count_them(
-    connection: AsyncConnection,
-    campaign_id: int,
-    first_number: int,
-    items: Iterator[ImportedItem],
-    progress: ReportRowCount,
-) -> int:
-    """Store items, numbered from `first_number`; return how many. Reads the next rows while PostgreSQL stores these."""
-    numbers, stored_count = count(first_number), 0
-
-    async def next_chunk() -> list[str] | None:
-        return (
-            await asyncio.to_thread(
-                take_item_copy_lines_up_to_limit, campaign_id, islice(items, ITEMS_PER_COPY), numbers
-            )
-            or None
-        )
-
-    async with aclosing(iterate_prefetching_next(next_chunk)) as chunks:
-        async for lines in chunks:
-            stored_count += len(lines)
-            if first_number + stored_count > MAX_ITEMS_PER_CAMPAIGN:
-                raise TooLarge(
-                    f"A campaign has at most {MAX_ITEMS_PER_CAMPAIGN:,} items. Nothing was imported.",
-                    code="too_many_items",
-                )
-            await insert_text_lines_by_copy(connection, tables.items, lines, *ITEM_COPY_COLUMNS)
-            progress(stored_count)
-    return stored_count
-
-
-def take_item_copy_lines_up_to_limit(
-    campaign_id: int, items: Iterable[ImportedItem], numbers: Iterable[int]
-) -> list[str]:
-    """Return lines for COPY, up to `MAX_CHARACTERS_PER_COPY`; takes their items and numbers from the iterators."""
-    lines: list[str] = []
-    size = 0
-    for (external_id, shown, fields, prior), number in zip(items, numbers, strict=False):
-        prior_array = format_array_for_copy(prior) if prior else None
-        lines.append(
-            format_copy_line((campaign_id, number, external_id, shown, ITEM_FIELDS_ENCODER.encode(fields), prior_array))
-        )
-        size += len(lines[-1])
-        if size > MAX_CHARACTERS_PER_COPY:
-            break
-    return lines

@@ -12,7 +12,7 @@ from app import uploads
 from app.campaigns import lifecycle, settings_edits, summaries
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
-from app.imports import items
+from app.imports import item_storage, items
 from app.imports.demo import find_or_launch_demo_campaign
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql, fetch_rows, fetch_value
 from tests.campaigns.drafts import (
@@ -189,18 +189,18 @@ async def test_an_id_the_campaign_has_already_is_refused_unless_it_is_replaced(e
 async def test_a_wrong_row_behind_thousands_takes_them_all_back(engine):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text\nold,o\n")
-    content = "id,text\n" + "".join(f"{k},t\n" for k in range(items.ITEMS_PER_COPY + 1)) + "x,\n"
+    content = "id,text\n" + "".join(f"{k},t\n" for k in range(item_storage.ITEMS_PER_COPY + 1)) + "x,\n"
     reported: list[int] = []
     with pytest.raises(Invalid):
         await import_items(engine, campaign, content, replace=True, progress=reported.append)
-    assert reported == [items.ITEMS_PER_COPY]
+    assert reported == [item_storage.ITEMS_PER_COPY]
     assert await fetch_value(engine, "SELECT external_id FROM items") == "old"
 
 
 async def test_the_cap_on_items_counts_those_already_there(engine, monkeypatch):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, VERBS)
-    monkeypatch.setattr(items, "MAX_ITEMS_PER_CAMPAIGN", 7)
+    monkeypatch.setattr(item_storage, "MAX_ITEMS_PER_CAMPAIGN", 7)
     with pytest.raises(TooLarge) as problem:
         await import_items(engine, campaign, "id,text\n1,a\n2,b\n")
     assert problem.value.code == "too_many_items"

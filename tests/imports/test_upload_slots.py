@@ -8,7 +8,7 @@ import pytest
 
 from app.accounts import tokens, users
 from app.errors import Busy, Refusal
-from app.imports import campaign_zip, items, upload_slots
+from app.imports import campaign_zip, item_storage, upload_slots
 from app.imports.upload_slots import UploadSlots
 from app.settings import Settings
 from tests.annotation.hits.campaigns import NOW
@@ -48,9 +48,9 @@ def test_a_table_in_a_zip_is_no_larger_than_a_table_alone():
 
 
 def test_long_rows_are_stored_in_smaller_batches():
-    rows = [items.ImportedItem(str(k), "text", {"note": "x" * 90_000}, None) for k in range(100)]
+    rows = [item_storage.ImportedItem(str(k), "text", {"note": "x" * 90_000}, None) for k in range(100)]
     left = iter(rows)
-    first = items.take_item_copy_lines_up_to_limit(1, left, itertools.count())
+    first = item_storage.take_item_copy_lines_up_to_limit(1, left, itertools.count())
     assert 0 < len(first) < 30
     assert len(first) + len([*left]) == 100
 
