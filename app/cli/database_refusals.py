@@ -1,4 +1,4 @@
-"""What commands tell about errors of the database that are no bugs: a lost connection or a full disk."""
+"""Refusals for errors of the database that are no bugs: a lost connection or a full disk."""
 
 from app.database.session import DATABASE_ERRORS, DISK_FULL_CODE, is_database_away, sqlstate_of_error_or_empty
 from app.errors import Conflict
