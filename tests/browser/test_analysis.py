@@ -438,3 +438,13 @@ async def test_before_an_answer_the_page_is_accessible(task: Any, study: Any) ->
     page = await study(await task(), whole=False)
     await expect(page.get_by_text("No answers yet.")).to_be_visible()
     assert await violations(page) == ""
+
+
+async def test_a_picture_stands_beside_its_figures_where_there_is_room(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign, "/scores", **looks(1280))
+    picture, figures = page.locator(".board .drawing").first, page.get_by_role("heading", name="Correlation")
+    for width, is_beside in ((1280, True), (768, False)):
+        await page.set_viewport_size({"width": width, "height": 900})
+        drawn, title = await bounding_box(picture), await bounding_box(figures)
+        assert (title["x"] >= drawn["x"] + drawn["width"]) is is_beside
+        assert (title["y"] < drawn["y"] + drawn["height"]) is is_beside
