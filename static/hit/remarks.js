@@ -24,6 +24,9 @@ export function restore(hit, kept) {
   if (fold && fields(hit).some((field) => fold.contains(field) && field.value)) fold.open = true;
 }
 
+/** Return whether a key in an open field submits, whatever the design. */
+export const submits = ({ target, key, ctrlKey, metaKey }) => target.matches(ASKED) && key === "Enter" && (ctrlKey || metaKey);
+
 /** The first open field without a comment, or undefined. */
 export const firstEmpty = (hit) => all(hit.form, ASKED).find(({ value }) => !value.trim());
 
