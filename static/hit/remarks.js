@@ -5,8 +5,8 @@ import { all } from "./page.js";
 import { say } from "./sending.js";
 import * as unjudged from "./unjudged.js";
 
-const FIELDS = ":is(.remarks, .reasons) :is(select, textarea)";
-const ASKED = ".reasons textarea";
+const FIELDS = ".remarks :is(select, textarea), .reason textarea";
+const ASKED = ".reason textarea";
 
 const fields = (hit) => all(hit.form, FIELDS);
 

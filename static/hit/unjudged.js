@@ -39,7 +39,7 @@ export function draw(hit) {
   const marked = markedOf(hit);
   const nothing = leavesNothing(hit, marked);
   for (const control of hit.fieldset.elements) {
-    if (control.name && !isOne(control) && !control.closest(".reasons")) take(control, nothing || marked.has(itemOf(control)));
+    if (control.name && !isOne(control) && !control.closest(".reason")) take(control, nothing || marked.has(itemOf(control)));
   }
   for (const item of all(hit.form, "[data-item] > .item, [data-side] > .item")) tell(item, marked.get(itemOf(item)));
 }

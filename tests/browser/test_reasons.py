@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from tests.browser.acts import expect_scores, open_hit, press_submit, violations, wait_for_hit
 
@@ -17,7 +17,7 @@ async def test_by_keys_a_missing_comment_is_told_beside_its_field(task: Any, vis
     campaign = await task(**ASKING)
     page = (await visit()).page
     await open_hit(page, campaign.prolific())
-    first, second = page.locator(".reasons textarea").nth(0), page.locator(".reasons textarea").nth(1)
+    first, second = page.locator(".reason textarea").nth(0), page.locator(".reason textarea").nth(1)
     for key in ["a", "7", "Tab", "5"]:
         await page.keyboard.press(key)
     await first.fill("7a?")
@@ -44,10 +44,34 @@ async def test_an_item_that_cannot_be_judged_needs_no_comment(task: Any, visit: 
     await page.keyboard.press("7")
     await page.locator(".cannot-judge > summary").click()
     await page.locator(".cannot-judge select").nth(1).select_option("yes")
-    await page.locator(".reasons textarea").nth(0).fill("Good.")
+    await page.locator(".reason textarea").nth(0).fill("Good.")
     await press_submit(page)
     (stored,) = await campaign.responses()
     assert stored.extra["remarks"] == {str(stored.items[0]): {"comment": "Good."}}
+
+
+async def test_after_the_last_digit_the_first_empty_comment_has_the_focus(task: Any, visit: Any) -> None:
+    labels = {"labels": ["low", "middle", "high"]}
+    campaign = await task(**ASKING, design="ordinal", design_settings=labels)
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    fields = page.locator(".row > .reason textarea")
+    await page.keyboard.type("1")
+    await fields.nth(0).fill("3rd")
+    await page.locator("#question").focus()
+    await page.keyboard.type("2")
+    await expect(fields.nth(1)).to_be_focused()
+    await expect(fields.nth(1)).to_have_accessible_name("Why? run" if await first_text(page) == "go" else "Why? go")
+    await page.keyboard.type("1")
+    await page.keyboard.press("Control+Enter")
+    await page.wait_for_function("document.querySelector('.progress').textContent.includes('1 task done')")
+    (stored,) = await campaign.responses()
+    assert [stored.extra["remarks"][str(item)]["comment"] for item in stored.items] == ["3rd", "1"]
+    assert stored.values == [0, 1]
+
+
+async def first_text(page: Page) -> str:
+    return (await page.locator(".row .text").first.inner_text()).strip()
 
 
 async def test_on_a_phone_from_right_to_left_a_pair_waits_for_its_comment_and_a_draft_keeps_it(
@@ -59,7 +83,7 @@ async def test_on_a_phone_from_right_to_left_a_pair_waits_for_its_comment_and_a_
     await open_hit(page, campaign.prolific())
     await page.locator(".choice input").first.click()
     await expect(page.locator(".side[data-chosen]")).to_have_count(1)
-    field = page.locator(".reasons textarea")
+    field = page.locator(".reason textarea")
     async with page.expect_response(lambda reply: reply.request.method == "PUT"):
         await field.fill("أوضح")
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
