@@ -63,7 +63,7 @@ async def test_a_required_comment_is_described_and_refused_if_missing(api_client
     for comments in ({}, {first: "Clear."}, {first: " ", **dict.fromkeys(others, "Clear.")}):
         reply = await answer(api_client, hit, comments=comments)
         refused(reply, 422, "comment_missing")
-    assert "“What decided it?” for every item" in reply.json()["error"]["message"]
+        assert "“What decided it?” for every item" in reply.json()["error"]["message"]
     assert (await api_client.get(address)).json()["judgments_taken"] == 0
     given = await answer(api_client, hit, comments=dict.fromkeys([first, *others], "Clear."))
     assert given.status_code == 200
@@ -79,3 +79,14 @@ async def test_a_hit_says_how_its_comments_are_asked_for(api_client, subtests):
         with subtests.test(settings=settings):
             hit = await hit_for(api_client, await launched(api_client, **settings))
             assert (hit["comment_request"], hit["comment_question"]) == described
+
+
+async def test_how_comments_are_asked_for_can_be_changed_while_people_answer(api_client):
+    address = await launched(api_client, comment_on="HIT")
+    hit = await hit_for(api_client, address)
+    for request in ("asked", "required"):
+        changed = await api_client.patch(address, json={"comment_request": request})
+        assert (changed.status_code, changed.json()["settings"]["comment_request"]) == (200, request)
+    refused(await answer(api_client, hit), 422, "comment_missing")
+    assert (await answer(api_client, hit, comment="They differ.")).status_code == 200
+    refused(await api_client.patch(address, json={"comment_request": "begged for"}), 422, "invalid")
