@@ -64,10 +64,27 @@ async def test_after_the_last_digit_the_first_empty_comment_has_the_focus(task: 
     await expect(fields.nth(1)).to_have_accessible_name("Why? run" if await first_text(page) == "go" else "Why? go")
     await page.keyboard.type("1")
     await page.keyboard.press("Control+Enter")
-    await page.wait_for_function("document.querySelector('.progress').textContent.includes('1 task done')")
+    await expect(page.locator(".progress")).to_contain_text("1 task done")
     (stored,) = await campaign.responses()
     assert [stored.extra["remarks"][str(item)]["comment"] for item in stored.items] == ["3rd", "1"]
     assert stored.values == [0, 1]
+
+
+async def test_a_page_from_before_comments_were_required_gets_the_field_and_keeps_what_was_entered(
+    task: Any, visit: Any
+) -> None:
+    campaign = await task(**ASKING | {"comment_request": "offered"})
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    for key in ["a", "7", "Tab", "5"]:
+        await page.keyboard.press(key)
+    await campaign.set("general_settings = general_settings || jsonb_build_object('comment_request', 'required')")
+    await page.locator(".primary").click()
+    await page.locator(".reason textarea").nth(1).fill("b")
+    await page.locator(".reason textarea").nth(0).fill("a")
+    await expect_scores(page, [7, 5])
+    await press_submit(page)
+    assert len(await campaign.responses()) == 1
 
 
 async def first_text(page: Page) -> str:
