@@ -45,12 +45,7 @@ from app.designs.criteria import AskedCampaign, Submission
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.item_names import ItemName
 from app.designs.remarks import REMARKS_KEY as REMARKS
-from app.designs.remarks import (
-    CommentRequest,
-    RemarkTarget,
-    form_fields_of_stored_remarks,
-    refuse_missing_comments,
-)
+from app.designs.remarks import CommentRequest, RemarkTarget, form_fields_of_stored_remarks, refuse_missing_comments
 from app.designs.unjudged import UNJUDGED_CHECKS_KEY, UNJUDGED_KEY, UNJUDGED_PREFIX, UNJUDGED_WITHOUT_REASON
 from app.errors import Conflict, NotFound
 from app.quality import checks
