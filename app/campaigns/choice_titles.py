@@ -28,6 +28,11 @@ REMARK_TARGET_TITLES = {
     "items": "On each item",
     "both": "On the task and each item",
 }
+COMMENT_REQUEST_TITLES = {
+    "offered": "Offered: in a fold below the task",
+    "asked": "Asked for: an open field, which may stay empty",
+    "required": "Required: an open field, no answer without it",
+}
 QUALITY_PRESET_TITLES = {
     "watch": "Watch: only warn me",
     "strict": "Strict: hold annotators, so that they get no more tasks",
@@ -72,6 +77,7 @@ CHOICE_TITLES_BY_SETTING = {
         "same position": "Each continues at the same position",
     },
     "comment_on": REMARK_TARGET_TITLES,
+    "comment_request": COMMENT_REQUEST_TITLES,
     "flag_on": REMARK_TARGET_TITLES,
     "quality_preset": QUALITY_PRESET_TITLES,
     "withdrawal": {"ask": "Annotators ask me", "self": "Annotators do it themselves, on the last page"},

@@ -1,6 +1,7 @@
 """Preview HITs, made of a campaign's items or of placeholders. They are not stored."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from app.designs.answer import Form
 from app.designs.campaign import Campaign
 from app.designs.content import CONTENT_KINDS, RenderedItems, SourceAndReference
 from app.designs.criteria import submission_of_each_criterion_or_refuse
+from app.designs.remarks import refuse_missing_comments
 from app.media.render_items import render_campaign_items
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.record.outputs import load_output_text_by_system
@@ -139,7 +141,12 @@ def draw_candidates_unrepeated_in_round(
 def refuse_impossible_preview_answer(campaign: Campaign, hit: PreviewHit, form: Form) -> None:
     """Raise `Invalid` for an answer that an annotator could not submit."""
     for criterion, part in zip(campaign.criteria, submission_of_each_criterion_or_refuse(form, campaign), strict=True):
-        criterion.parse_answer(part, hit.items)
+        answer, values = criterion.parse_answer(part, hit.items)
+        refuse_missing_comments(campaign, answer.remarks, preview_items_with_value(hit, values))
+
+
+def preview_items_with_value(hit: PreviewHit, values: Sequence[float]) -> list[int]:
+    return [item for item, value in zip(hit.items, values, strict=True) if not math.isnan(value)]
 
 
 def campaign_for_preview_page(campaign: CampaignOnPage, hit: PreviewHit) -> PreviewCampaign:

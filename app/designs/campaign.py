@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, Self, TypeAlias
 from app.designs.criteria import Criterion, LabelledCampaign, LearningCampaign
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.playback import MustPlay, SoundSwitching
-from app.designs.remarks import RemarkTarget
+from app.designs.remarks import CommentRequest, RemarkTarget
 from app.errors import NotFound, join_names, shorten_echo, shortened_names_that_message_shows
 from app.inference.online.law import Law
 from app.selection.condition_squares import BlockOrder
@@ -130,6 +130,8 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     unjudged_reasons: list[str]
     unjudged_people: int
     comment_on: RemarkTarget
+    comment_request: CommentRequest = field(default="offered", metadata=GENERAL)
+    comment_question: str = field(default="", metadata=GENERAL)
     flag_on: RemarkTarget
     flag_reasons: list[str]
     flag_people: int

@@ -12,10 +12,14 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, StringConstraints, field_validator
 
-from app.designs.field_flags import EDITABLE, InputModel, OneLine
-from app.errors import Invalid, join_names
+from app.designs.field_flags import EDITABLE, InputModel, OneLine, is_blank
+from app.errors import Invalid, join_names, join_with_and
 
 RemarkTarget = Literal["none", "HIT", "items", "both"]
+CommentRequest = Literal["offered", "asked", "required"]
+MAX_QUESTION_CHARS = 200  # of the question above an open comment
+CommentQuestion = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_QUESTION_CHARS), OneLine]
+DEFAULT_COMMENT_QUESTION = "Why?"
 MAX_FLAG_CHARS = 80  # of a reason
 FlagReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_FLAG_CHARS), OneLine]
 
@@ -37,7 +41,15 @@ class RemarkSettings(InputModel):
 
     comment_on: RemarkTarget = Field(
         default="none", title="Comments", json_schema_extra=EDITABLE,
-        description="Let annotators leave an optional comment.",
+        description="Let annotators comment, or give the reason for their answer.",
+    )  # fmt: skip
+    comment_request: CommentRequest = Field(
+        default="offered", title="How comments are asked for", json_schema_extra=EDITABLE,
+        description="Only with comments. An open field asks every annotator; an item that cannot be judged needs none.",
+    )  # fmt: skip
+    comment_question: CommentQuestion = Field(
+        default="", title="Question for the comment", json_schema_extra=EDITABLE,
+        description="Shown above an open field. Empty: “Why?”, in the language of the page.",
     )  # fmt: skip
     flag_on: RemarkTarget = Field(
         default="none", title="Flags", json_schema_extra=EDITABLE,
@@ -122,6 +134,65 @@ def text_without_control_characters(text: str) -> str:
 def does_remark_target_include_subject(target: RemarkTarget, subject: str) -> bool:
     """Return whether annotators are asked about this subject, a HIT or an item."""
     return target in ("both", "HIT" if subject == WHOLE_HIT else "items")
+
+
+class CommentAsking(Protocol):
+    """The settings by which annotators are asked for comments."""
+
+    @property
+    def comment_on(self) -> RemarkTarget: ...
+    @property
+    def comment_request(self) -> CommentRequest | None: ...
+    @property
+    def comment_question(self) -> str | None: ...
+
+
+def are_comments_asked(campaign: CommentAsking) -> bool:
+    """Return whether the page shows an open field for a comment, which may be required."""
+    return campaign.comment_on != "none" and campaign.comment_request in ("asked", "required")
+
+
+def comment_request_or_none(campaign: CommentAsking) -> CommentRequest | None:
+    """Return how comments are asked for; None if they are off. A campaign from before this setting offers them."""
+    return None if campaign.comment_on == "none" else campaign.comment_request or "offered"
+
+
+def asked_comment_question_or_none(campaign: CommentAsking) -> str | None:
+    """Return the question above an open comment, or None if comments are not asked for. Easel's own is in English."""
+    return (campaign.comment_question or DEFAULT_COMMENT_QUESTION) if are_comments_asked(campaign) else None
+
+
+def refuse_missing_comments(
+    campaign: CommentAsking, remarks: Mapping[str, Remark], judged_items: Sequence[int]
+) -> None:
+    """Refuse an answer without a required comment. An item that was not judged needs none, nor does a HIT without one
+    that was.
+
+    Args:
+        campaign: The campaign.
+        remarks: Comments by item number, or `WHOLE_HIT`.
+        judged_items: Numbers under which the HIT shows the items and checks that have a value.
+
+    Raises:
+        Invalid: `comment_missing`.
+
+    """
+    if campaign.comment_request != "required" or not judged_items:
+        return
+    subjects = [
+        about
+        for about in (WHOLE_HIT, *map(str, judged_items))
+        if does_remark_target_include_subject(campaign.comment_on, about)
+    ]
+    missing = [about for about in subjects if is_blank(remarks.get(about, Remark()).comment)]
+    if not missing:
+        return
+    places = (["the whole task"] if WHOLE_HIT in missing else []) + (["every item"] if missing != [WHOLE_HIT] else [])
+    raise Invalid(
+        f"Please answer “{campaign.comment_question or DEFAULT_COMMENT_QUESTION}” for {join_with_and(places)}. "
+        "What you entered is kept.",
+        code="comment_missing",
+    )
 
 
 class RemarkOffer(Protocol):

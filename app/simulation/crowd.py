@@ -7,7 +7,7 @@ answers by accident.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -26,6 +26,7 @@ from app.database.session import borrow_autocommit_driver, driver_of
 from app.designs.answer import Answer, AnswerByCriterion, Touch
 from app.designs.campaign import Campaign
 from app.designs.design import Design
+from app.designs.remarks import WHOLE_HIT, Remark, are_comments_asked, does_remark_target_include_subject
 from app.errors import Conflict, Invalid, join_names, shorten_echo
 from app.simulation.annotators import Habits, Population
 from app.simulation.simulated_checks import habits_for_checks, load_expected_shares_by_check_id
@@ -42,6 +43,7 @@ SHARED_TRUTH_WEIGHT = 0.3  # weight of the first criterion's true values in thos
 # Reasons why one annotator gets no HIT while others may.
 PERSONAL_NO_HIT_REASONS = ("limit", "seen_all", "assignment_done", "held")
 
+SIMULATED_COMMENT = "A simulated annotator has no reason to give."
 LIST_ITEM_COLUMNS = text("SELECT json_object_keys(fields) FROM items WHERE campaign_id = :campaign AND number = 0")
 
 
@@ -168,6 +170,17 @@ def simulate_answer_to_one_criterion(
     }
     unjudged = {item: unjudgeable_items[item] for item in items if item not in judged}
     return Answer(values, touches, source=SIMULATION_PLATFORM.name, unjudged=unjudged)
+
+
+def simulated_remarks(campaign: Campaign, answer: Answer) -> dict[str, Remark]:
+    """Return a comment for each subject that the campaign asks about with an open field."""
+    if not are_comments_asked(campaign):
+        return {}
+    return {
+        about: Remark(SIMULATED_COMMENT)
+        for about in (WHOLE_HIT, *map(str, answer.values))
+        if does_remark_target_include_subject(campaign.comment_on, about)
+    }
 
 
 def simulate_scores(
@@ -327,6 +340,7 @@ async def answer_hits_by_simulated_annotators_and_count(
             )
             for number, (design, true) in enumerate(zip(designs, truths, strict=True))
         ]
+        parts[0] = replace(parts[0], remarks=simulated_remarks(campaign, parts[0]))
         answer = AnswerByCriterion(dict(zip(names, parts, strict=True))) if names else parts[0]
         async with borrow_autocommit_driver(database) as connection:
             await submission.store_answer_of_hit_and_return_receipt(

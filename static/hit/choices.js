@@ -1,5 +1,5 @@
 // Rows of radio buttons, one row for each item. A key that a button names in `data-key` chooses it in the row in hand, and
-// the next row without an answer is gone on to; after the last one the button that sends is.
+// the next row without an answer is gone on to; after the last one an open field for a comment, or the button that sends, is.
 //
 // `chosenByKeys(more)` is a design for `run`, with what `native` takes; `taken(hit, event)`, true for a key that the design
 // has used itself; `chose(hit, row)` after a key has chosen.
@@ -7,6 +7,7 @@
 import { announce, inDocument } from "./page.js";
 import * as keys from "./keys.js";
 import { choose, groups, native } from "./native.js";
+import * as remarks from "./remarks.js";
 
 export function chosenByKeys({ taken = () => false, chose = () => {}, ...more } = {}) {
   return native({ ...more, press: (hit, event) => { if (!taken(hit, event)) press(hit, event, chose); } });
@@ -52,7 +53,7 @@ function goOn(hit, row) {
   const rows = hit.whole.parts.flatMap(groups).sort(([one], [other]) => inDocument(one, other));
   const place = rows.findIndex(([radio]) => radio === row[0]);
   const next = [...rows.slice(place + 1), ...rows.slice(0, place)].find(unanswered);
-  const goal = next?.[0] ?? hit.form.querySelector(".primary");
+  const goal = next?.[0] ?? remarks.firstEmpty(hit) ?? hit.form.querySelector(".primary");
   goal.focus({ preventScroll: true });
   (next ? goal.closest("[data-item]") : goal).scrollIntoView({ block: "nearest" });
 }

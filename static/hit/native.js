@@ -8,6 +8,7 @@
 
 import { all, announce, ring } from "./page.js";
 import { tell } from "./parts.js";
+import * as remarks from "./remarks.js";
 import { keep, say } from "./sending.js";
 import * as unjudged from "./unjudged.js";
 import { words } from "./words.js";
@@ -42,7 +43,7 @@ function read(fieldset, name, draw, complete) {
   });
 }
 
-const isOf = (hit, control) => Boolean(control.name) && control.name.startsWith(hit.name) && !unjudged.isOne(control);
+const isOf = (hit, control) => Boolean(control.name) && control.name.startsWith(hit.name) && !unjudged.isOne(control) && !remarks.isOne(control);
 const named = (hit) => [...hit.fieldset.elements].filter((control) => isOf(hit, control));
 const controls = (hit) => named(hit).filter((control) => !control.disabled);
 const entered = (hit) => [...new FormData(hit.form)].filter(([name]) => named(hit).some((control) => control.name === name));

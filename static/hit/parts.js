@@ -34,7 +34,7 @@ export function read(fieldset, design) {
       for (const part of hit.parts) part.restore(kept);
     },
     fields: () => [...unjudged.said(hit), ...remarks.said(hit), ...(playback?.fields(hit) ?? []), ...hit.parts.flatMap((part) => part.fields())],
-    ready: () => inOrder(hit).every((part) => part.ready()) && (playback?.ready(hit) ?? true),
+    ready: () => inOrder(hit).every((part) => part.ready()) && remarks.ready(hit) && (playback?.ready(hit) ?? true),
     draw() { for (const part of hit.parts) part.draw(); },
     busy: () => hit.sending || hit.parts.some(({ gesture }) => gesture),
   });
@@ -54,7 +54,7 @@ export function begin(hit, design) {
   for (const part of hit.parts) design.begin(part);
   hit.form.addEventListener("input", ({ target }) => {
     if (unjudged.isOne(target)) changed(hit);
-    else if (remarks.isOne(target)) noted(hit);
+    else if (remarks.isOne(target)) noted(hit, target);
   });
 }
 
@@ -65,8 +65,11 @@ function changed(hit) {
   keep(hit);
 }
 
-function noted(hit) {
+function noted(hit, field) {
   hit.changed = true;
+  hit.problem = false;
+  remarks.accept(field);
+  hit.draw();
   keep(hit);
 }
 

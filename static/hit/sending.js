@@ -111,7 +111,10 @@ export async function ask(method, body) {
 }
 
 function refusal(text) {
-  try { return JSON.parse(text).error.message; } catch { return words("The server did not understand this answer."); }
+  try {
+    const { code, message } = JSON.parse(text).error;
+    return { code, message };
+  } catch { return { message: words("The server did not understand this answer.") }; }
 }
 
 function retryLater(hit, reply) {
@@ -124,7 +127,9 @@ function retryLater(hit, reply) {
   hit.retryTimer = setTimeout(() => send(hit), wait);
 }
 
-function refused(hit, message) {
+function refused(hit, { code, message }) {
+  // The campaign has begun to require comments since this page was opened. A new one has the fields, and what was entered.
+  if (code === "comment_missing" && !hit.form.querySelector(".reason")) return location.reload();
   hit.sending = false;
   hit.form.removeAttribute("aria-busy");
   hit.form.querySelector(".try-now").hidden = true;

@@ -18,14 +18,28 @@ export function restore(hit, kept) {
   for (const list of lists(hit)) if (list.name in kept) list.value = kept[list.name].value;
 }
 
+/** The lists of the items that cannot be judged, by item. */
+const markedOf = (hit) => new Map(lists(hit).filter(({ value }) => value).map((list) => [itemOf(list), list]));
+
+/** Return whether too few items are left to ask about any. */
+function leavesNothing(hit, marked) {
+  const count = lists(hit).length;
+  return count > 0 && count - marked.size < Math.max(1, Number(hit.form.querySelector(".cannot-judge").dataset.fewest));
+}
+
+/** Return whether an item, or the whole HIT if it is none, is still to be answered. */
+export function needsAnswer(hit, item) {
+  const marked = markedOf(hit);
+  return !marked.has(item) && !leavesNothing(hit, marked);
+}
+
 /** What follows for a HIT, or a part of it. */
 export function draw(hit) {
-  const marks = lists(hit);
-  if (!marks.length) return;
-  const marked = new Map(marks.filter(({ value }) => value).map((list) => [itemOf(list), list]));
-  const nothing = marks.length - marked.size < Math.max(1, Number(hit.form.querySelector(".cannot-judge").dataset.fewest));
+  if (!lists(hit).length) return;
+  const marked = markedOf(hit);
+  const nothing = leavesNothing(hit, marked);
   for (const control of hit.fieldset.elements) {
-    if (control.name && !isOne(control)) take(control, nothing || marked.has(itemOf(control)));
+    if (control.name && !isOne(control) && !control.closest(".reason")) take(control, nothing || marked.has(itemOf(control)));
   }
   for (const item of all(hit.form, "[data-item] > .item, [data-side] > .item")) tell(item, marked.get(itemOf(item)));
 }

@@ -66,3 +66,20 @@ async def test_the_templates_are_settings_of_campaigns(api_client):
     assert [template["name"] for template in found] == [*QUESTION_NAMES]
     made = await api_client.post(f"{API}/campaigns", json=found[0]["settings"])
     assert made.json()["settings"] == found[0]["settings"]
+
+
+async def test_a_file_and_a_copy_keep_how_comments_are_asked_for(api_client):
+    asking = "comment_on: items\ncomment_request: required\ncomment_question: What decided it?\n"
+    await api_client.post(FILES, content=START + asking + ITEMS, headers=YAML)
+    given = (await api_client.get(f"{API}/campaigns/verbs/file")).text
+    assert "comment_request: required\n" in given
+    assert "comment_question: What decided it?\n" in given
+    copied = (await api_client.post(f"{API}/campaigns/verbs/copies")).json()
+    settings = (await api_client.get(f"{API}/campaigns/{copied['slug']}")).json()["settings"]
+    assert (settings["comment_request"], settings["comment_question"]) == ("required", "What decided it?")
+
+
+async def test_a_file_from_before_comments_could_be_required_offers_them(api_client):
+    made = await api_client.post(FILES, content=START + "comment_on: both\n" + ITEMS, headers=YAML)
+    settings = made.json()["settings"]
+    assert (settings["comment_on"], settings["comment_request"]) == ("both", "offered")

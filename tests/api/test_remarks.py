@@ -52,3 +52,41 @@ async def test_what_is_not_asked_for_is_refused_and_stores_nothing(api_client, s
 async def test_a_campaign_that_asks_for_nothing_says_so(api_client):
     hit = await hit_for(api_client, await launched(api_client))
     assert (hit["comment_on"], hit["flag_on"], hit["flag_reasons"]) == ("none", "none", None)
+
+
+async def test_a_required_comment_is_described_and_refused_if_missing(api_client):
+    asking = {"comment_on": "items", "comment_request": "required", "comment_question": "What decided it?"}
+    address = await launched(api_client, **asking)
+    hit = await hit_for(api_client, address)
+    assert (hit["comment_request"], hit["comment_question"]) == ("required", "What decided it?")
+    first, *others = [item["id"] for item in hit["items"]]
+    for comments in ({}, {first: "Clear."}, {first: " ", **dict.fromkeys(others, "Clear.")}):
+        reply = await answer(api_client, hit, comments=comments)
+        refused(reply, 422, "comment_missing")
+        assert "“What decided it?” for every item" in reply.json()["error"]["message"]
+    assert (await api_client.get(address)).json()["judgments_taken"] == 0
+    given = await answer(api_client, hit, comments=dict.fromkeys([first, *others], "Clear."))
+    assert given.status_code == 200
+
+
+async def test_a_hit_says_how_its_comments_are_asked_for(api_client, subtests):
+    for settings, described in (
+        ({}, (None, None)),
+        ({"comment_request": "required"}, (None, None)),
+        ({"comment_on": "HIT"}, ("offered", None)),
+        ({"comment_on": "HIT", "comment_request": "asked"}, ("asked", "Why?")),
+    ):
+        with subtests.test(settings=settings):
+            hit = await hit_for(api_client, await launched(api_client, **settings))
+            assert (hit["comment_request"], hit["comment_question"]) == described
+
+
+async def test_how_comments_are_asked_for_can_be_changed_while_people_answer(api_client):
+    address = await launched(api_client, comment_on="HIT")
+    hit = await hit_for(api_client, address)
+    for request in ("asked", "required"):
+        changed = await api_client.patch(address, json={"comment_request": request})
+        assert (changed.status_code, changed.json()["settings"]["comment_request"]) == (200, request)
+    refused(await answer(api_client, hit), 422, "comment_missing")
+    assert (await answer(api_client, hit, comment="They differ.")).status_code == 200
+    refused(await api_client.patch(address, json={"comment_request": "begged for"}), 422, "invalid")

@@ -167,3 +167,18 @@ async def test_criteria_in_the_address_are_shown(researcher, campaign, shown):
     assert ('class="grid' in page) == (shown == "grid")
     assert page.count("How is its fluency?") == 1
     assert page.count('type="number"') == 4
+
+
+async def test_the_preview_requires_the_comments_that_the_campaign_does(engine, researcher):
+    campaign = await create_running_campaign(
+        engine, launched=False, items_per_hit=3, comment_on="items", comment_request="required", design="rating"
+    )
+    address = PAGE.format(campaign.slug) + "/hit"
+    page = (await researcher.get(address)).text
+    assert page.count('aria-required="true"') == 3
+    given = dict.fromkeys(re.findall(r'name="(comment-\d+)"', page), "Because.")
+    refused = (await researcher.post(address, data=scores(page) | given | {"comment-01": ""})).text
+    assert "Please answer “Why?” for every item." in refused
+    assert refused.count('aria-invalid="true"') == 1
+    shown = (await researcher.post(address, data=scores(page) | given)).text
+    assert "Please answer" not in shown

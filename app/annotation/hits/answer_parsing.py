@@ -1,5 +1,6 @@
 """An answer as it was submitted, turned into the values of its HIT's items and checks by the campaign's criteria."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -46,6 +47,26 @@ def answer_without_placed_checks(hit: AnswerableHit, answer: Answer, placed_chec
         if check.shown_number in answer.unjudged
     }
     return replace(answer, values=item_values, unjudged=unjudged_items, unjudged_checks=check_reasons)
+
+
+def judged_numbers(
+    hit: AnswerableHit,
+    item_values: Sequence[float],
+    placed_checks: Sequence[PlacedCheck],
+    shown_values: Sequence[Sequence[float]],
+) -> list[int]:
+    """Return the numbers under which the HIT shows the items and checks that have a value.
+
+    Args:
+        hit: The HIT.
+        item_values: Values of its items by one criterion.
+        placed_checks: Its checks.
+        shown_values: If there are checks: by each criterion the values of all items and checks as shown.
+
+    """
+    numbers = shown_numbers_of_items_and_checks(hit.hit_items, placed_checks) if placed_checks else hit.hit_items
+    values = shown_values[0] if placed_checks else item_values
+    return [number for number, value in zip(numbers, values, strict=True) if not math.isnan(value)]
 
 
 def parse_answers_and_values_of_all_criteria(

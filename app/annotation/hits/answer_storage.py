@@ -12,6 +12,7 @@ from app.annotation.hits import remarks
 from app.annotation.hits.answer_leases import AnswerLeases
 from app.annotation.hits.answer_parameters import AnswerKey, ResponseParameters, build_response_parameters
 from app.annotation.hits.answer_parsing import (
+    judged_numbers,
     parse_answer_without_checks_and_shown_values,
     parse_answers_and_values_of_all_criteria,
 )
@@ -28,6 +29,7 @@ from app.annotation.hits.store_answers_sql import (
 from app.database.session import Driver, execute_statement, fetch_rows, leads_to_citus
 from app.designs.answer import Form
 from app.designs.playback import refuse_form_with_unplayed_items
+from app.designs.remarks import refuse_missing_comments
 from app.errors import Gone, Refusal
 from app.quality import checks
 from app.quality.check_positions import PlacedCheck
@@ -178,6 +180,8 @@ async def accepted_answer_or_refuse(
     )
     parsed_answers = parse_answers_and_values_of_all_criteria(locked.campaign, hit, submitted_items)
     answers = [criterion_answer for criterion_answer, _ in parsed_answers]
+    judged = judged_numbers(hit, parsed_answers[0][1], placed_checks, shown_values)
+    refuse_missing_comments(locked.campaign, answers[0].remarks, judged)
     first = await remarks.drop_or_refuse_unoffered_remarks(connection, locked.campaign.id, answers[0], placed_checks)
     values = [value for _, item_values in parsed_answers for value in item_values]
     key = AnswerKey(**answer.assignment.parameters, hit=hit.id, now=answer.now)

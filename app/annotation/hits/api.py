@@ -45,7 +45,14 @@ from app.designs.design import visible_text_without_controls_or_raise
 from app.designs.field_flags import InputModel, RequestBody
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.playback import MAX_SECONDS
-from app.designs.remarks import MAX_COMMENT_CHARS, MAX_FLAG_CHARS, WHOLE_HIT, Remark
+from app.designs.remarks import (
+    MAX_COMMENT_CHARS,
+    MAX_FLAG_CHARS,
+    WHOLE_HIT,
+    Remark,
+    asked_comment_question_or_none,
+    comment_request_or_none,
+)
 from app.designs.scale import MAX_POINTS
 from app.designs.schema import ValueSchema
 from app.errors import (
@@ -157,6 +164,8 @@ async def request_next_hit(request: Request, now: Now, slug: str, request_body: 
         criteria=[HitCriterionSchema.from_criterion(criterion) for criterion in criteria],
         reasons=assignment.unjudged_reasons if assignment.cannot_be_judged else None,
         comment_on=assignment.comment_on,
+        comment_request=comment_request_or_none(assignment),
+        comment_question=asked_comment_question_or_none(assignment),
         flag_on=assignment.flag_on,
         flag_reasons=assignment.flag_reasons if assignment.flag_on != "none" else None,
         block_notice=next_hit.block_notice,
@@ -379,7 +388,7 @@ class ResponseRequest(RequestBody):
             "`answer_changed_often`: the answer was changed 20 times",
             410: "`lease_expired`: other annotators have answered meanwhile",
             422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`, `reason_missing`, `reason_unknown`, "
-            "`criteria_missing`, `criterion_unknown`, `judged_in_part`, `remark_not_offered`",
+            "`criteria_missing`, `criterion_unknown`, `judged_in_part`, `remark_not_offered`, `comment_missing`",
         }
     ),
 )

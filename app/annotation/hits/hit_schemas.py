@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.designs.criteria import Criterion, LabelledCampaign
-from app.designs.remarks import RemarkTarget
+from app.designs.remarks import CommentRequest, RemarkTarget
 from app.designs.schema import ValueSchema
 
 
@@ -52,6 +52,13 @@ class HitSchema(BaseModel):
         "campaign wants a value for every item."
     )
     comment_on: RemarkTarget = Field(description="What the annotator may comment on.")
+    comment_request: CommentRequest | None = Field(
+        description="`required`: an answer without the comments of `comment_on` is refused (`comment_missing`); an "
+        "item without a value needs none. `asked`: an open field, which may stay empty. Null if comments are off."
+    )
+    comment_question: str | None = Field(
+        description="The question to show above an open field for the comment; null if comments are not asked for."
+    )
     flag_on: RemarkTarget = Field(description="What the annotator may flag as wrong.")
     flag_reasons: list[str] | None = Field(
         description="Reasons to choose from for a flag; empty if no reason is asked for; null if flags are off."

@@ -8,8 +8,14 @@ from app.annotation.hits.index_settings import IndexSettings
 from app.database.session import columns_of_row_class_sql
 from app.designs.criteria import LabelledCampaign, LearningCampaign
 from app.designs.criteria_settings import CriterionSettings
-from app.designs.remarks import RemarkTarget
+from app.designs.remarks import CommentRequest, RemarkTarget
 from app.selection.condition_squares import BlockOrder
+
+# SQL of the settings for open comments, by attribute.
+COMMENT_SETTING_SOURCES = {
+    "comment_request": "general_settings ->> 'comment_request'",
+    "comment_question": "general_settings ->> 'comment_question'",
+}
 
 
 class ServedCampaign(LabelledCampaign, LearningCampaign, IndexSettings):
@@ -61,6 +67,8 @@ class ServedCampaign(LabelledCampaign, LearningCampaign, IndexSettings):
     unjudged_reasons: list[str]
     unjudged_people: int
     comment_on: RemarkTarget
+    comment_request: CommentRequest | None
+    comment_question: str | None
     flag_on: RemarkTarget
     flag_reasons: list[str]
     has_checks: bool
@@ -107,6 +115,7 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
             source_language="general_settings ->> 'source_language'",
             max_plays="general_settings ->> 'max_plays'",
             switch_sounds="general_settings ->> 'switch_sounds'",
+            **COMMENT_SETTING_SOURCES,
             loop="""general_settings @> '{"loop": true}'""",
         ),
     )

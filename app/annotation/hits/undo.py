@@ -16,6 +16,7 @@ from sqlalchemy import text
 from app.annotation.hits import check_placement, remarks
 from app.annotation.hits.answer_parameters import AnswerKey, build_response_parameters
 from app.annotation.hits.answer_parsing import (
+    judged_numbers,
     parse_answer_without_checks_and_shown_values,
     parse_answers_and_values_of_all_criteria,
 )
@@ -28,6 +29,7 @@ from app.annotation.hits.lease_sql import (
     take_shared_store_lock_and_lock_law_state,
 )
 from app.annotation.hits.next_hit import HitOnPage
+from app.annotation.hits.served_campaign import COMMENT_SETTING_SOURCES
 from app.annotation.hits.shown_items_sql import SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS_OF_HIT, ShownItems
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.database.session import (
@@ -43,7 +45,7 @@ from app.designs.criteria import AskedCampaign, Submission
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.item_names import ItemName
 from app.designs.remarks import REMARKS_KEY as REMARKS
-from app.designs.remarks import form_fields_of_stored_remarks
+from app.designs.remarks import CommentRequest, RemarkTarget, form_fields_of_stored_remarks, refuse_missing_comments
 from app.designs.unjudged import UNJUDGED_CHECKS_KEY, UNJUDGED_KEY, UNJUDGED_PREFIX, UNJUDGED_WITHOUT_REASON
 from app.errors import Conflict, NotFound
 from app.quality import checks
@@ -67,6 +69,9 @@ class AnswerFormatColumns(AskedCampaign, Record):
     cannot_be_judged: bool
     unjudged_reasons: list[str]
     has_checks: bool
+    comment_on: RemarkTarget
+    comment_request: CommentRequest | None
+    comment_question: str | None
 
 
 class LastAnswer(AnswerFormatColumns):
@@ -85,7 +90,7 @@ class LastAnswer(AnswerFormatColumns):
 
 
 ANSWER_FORMAT_COLUMNS = columns_of_row_class_sql(
-    AnswerFormatColumns, "c", design_name="design", criteria_settings="criteria"
+    AnswerFormatColumns, "c", design_name="design", criteria_settings="criteria", **COMMENT_SETTING_SOURCES
 )
 
 # No row if the annotator is blocked, the answer was imported, or a researcher excluded it.
@@ -333,7 +338,7 @@ async def replace_answer_and_return_receipt_or_refuse(
             connection, LOCK_HIT_POSTERIORS, {"campaign": key.campaign, "items": last_answer.hit_items}
         )
         seq = await store_replacing_response_and_return_its_number(
-            connection, key, last_answer, submitted_items, placed_checks
+            connection, key, last_answer, submitted_items, placed_checks, shown_values=shown_values
         )
         if placed_checks:
             await checks.replace_stored_check_answers(connection, key.campaign, hit_id, placed_checks, shown_values)
@@ -347,9 +352,13 @@ async def store_replacing_response_and_return_its_number(
     last_answer: LastAnswer,
     submitted: Submission,
     placed_checks: Sequence[PlacedCheck],
+    *,
+    shown_values: Sequence[Sequence[float]],
 ) -> int:
     """Store the new response and return its number. Raises `Invalid`."""
     parsed_answers = parse_answers_and_values_of_all_criteria(last_answer, last_answer, submitted)
+    judged = judged_numbers(last_answer, parsed_answers[0][1], placed_checks, shown_values)
+    refuse_missing_comments(last_answer, parsed_answers[0][0].remarks, judged)
     first = await remarks.drop_or_refuse_unoffered_remarks(
         connection, last_answer.id, parsed_answers[0][0], placed_checks
     )

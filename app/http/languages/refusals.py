@@ -42,6 +42,9 @@ ANNOTATOR_REFUSALS = {
     "class_unknown": message_marked_for_translation(
         "One of the labels is not one of this study. What you entered is kept."
     ),
+    "comment_missing": message_marked_for_translation(
+        "Please write an answer to the question below the items. What you entered is kept."
+    ),
     "comment_too_long": message_marked_for_translation("One of the comments is too long. What you entered is kept."),
     "consent_changed": message_marked_for_translation(
         "The text has changed since you opened this page. Please read it once more, then answer."
