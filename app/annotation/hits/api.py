@@ -31,6 +31,7 @@ from app.annotation.onboarding import consent, visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.session import Driver
+from app.designs import remarks as designs_remarks
 from app.designs.answer import (
     MAX_VIEWPORT_CHARACTERS,
     Answer,
@@ -45,14 +46,6 @@ from app.designs.design import visible_text_without_controls_or_raise
 from app.designs.field_flags import InputModel, RequestBody
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.playback import MAX_SECONDS
-from app.designs.remarks import (
-    MAX_COMMENT_CHARS,
-    MAX_FLAG_CHARS,
-    WHOLE_HIT,
-    Remark,
-    asked_comment_question_or_none,
-    comment_request_or_none,
-)
 from app.designs.scale import MAX_POINTS
 from app.designs.schema import ValueSchema
 from app.errors import (
@@ -164,8 +157,8 @@ async def request_next_hit(request: Request, now: Now, slug: str, request_body: 
         criteria=[HitCriterionSchema.from_criterion(criterion) for criterion in criteria],
         reasons=assignment.unjudged_reasons if assignment.cannot_be_judged else None,
         comment_on=assignment.comment_on,
-        comment_request=comment_request_or_none(assignment),
-        comment_question=asked_comment_question_or_none(assignment),
+        comment_request=designs_remarks.comment_request_or_none(assignment),
+        comment_question=designs_remarks.asked_comment_question_or_none(assignment),
         flag_on=assignment.flag_on,
         flag_reasons=assignment.flag_reasons if assignment.flag_on != "none" else None,
         block_notice=next_hit.block_notice,
@@ -293,10 +286,10 @@ def kind_of_telemetry_keys(telemetry: object) -> str:
 
 Comment = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, max_length=MAX_COMMENT_CHARS),
+    StringConstraints(strip_whitespace=True, max_length=designs_remarks.MAX_COMMENT_CHARS),
     BeforeValidator(visible_text_without_controls_or_raise),
 ]
-FlagReasonText = Annotated[str, StringConstraints(max_length=MAX_FLAG_CHARS)]
+FlagReasonText = Annotated[str, StringConstraints(max_length=designs_remarks.MAX_FLAG_CHARS)]
 Touches = dict[ItemId, TouchSchema]
 Telemetry = Annotated[
     Annotated[Touches, Tag("items")] | Annotated[dict[CriterionNameText, Touches], Tag("criteria")],
@@ -456,12 +449,14 @@ def build_program_answer_or_refuse(
 
 def remarks_by_item_number_or_hit_or_refuse(
     hit: program_annotators.ProgramHit, response: ResponseRequest
-) -> dict[str, Remark]:
+) -> dict[str, designs_remarks.Remark]:
     """Return comments and flags by item number, or `WHOLE_HIT`. Raises `Invalid` (`scores_unknown`)."""
     comments, flags = (
         program_annotators.values_by_number_from_values_by_id_or_refuse(hit, response.comments),
         program_annotators.values_by_number_from_values_by_id_or_refuse(hit, response.flags),
     )
-    remarks = {str(item): Remark(comments.get(item, ""), flags.get(item)) for item in {**comments, **flags}}
-    remarks |= {WHOLE_HIT: Remark(response.comment, response.flag)}
-    return {about: remark for about, remark in remarks.items() if remark != Remark()}
+    remarks = {
+        str(item): designs_remarks.Remark(comments.get(item, ""), flags.get(item)) for item in {**comments, **flags}
+    }
+    remarks |= {designs_remarks.WHOLE_HIT: designs_remarks.Remark(response.comment, response.flag)}
+    return {about: remark for about, remark in remarks.items() if remark != designs_remarks.Remark()}
