@@ -11,7 +11,6 @@ import { showControl } from "./hit/keys.js";
 import * as media from "./hit/media.js";
 import { announce, hush } from "./hit/page.js";
 import * as parts from "./hit/parts.js";
-import * as remarks from "./hit/remarks.js";
 import * as rest from "./hit/rest.js";
 import * as sending from "./hit/sending.js";
 import * as texts from "./hit/texts.js";
@@ -115,7 +114,6 @@ export function run(chosen) {
   early.begin(tellOfEarlyPress);
   document.addEventListener("keydown", (event) => {
     if (!hit) return;
-    if (remarks.submits(event)) return sending.submit(hit, event);
     showControl(event);
     design.press(parts.inHand(hit), event);
   });

@@ -6,7 +6,7 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import Field, StringConstraints
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -24,6 +24,7 @@ from app.database.audit_log import CURRENT_ACTOR, log_change
 from app.database.campaign import try_to_finish_complete_campaign
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign, pack_section_settings_into_columns
+from app.designs.field_flags import RequestBody
 from app.errors import Conflict, NotFound, shorten_echo
 from app.media import media_store as media
 from app.record.campaign import fetch_campaign_or_refuse, load_campaign_by_slug_or_refuse
@@ -139,7 +140,7 @@ async def create_draft_campaign_or_refuse(
     return campaign
 
 
-class CampaignCopy(BaseModel):
+class CampaignCopy(RequestBody):
     """How a copy differs from its campaign."""
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_CAMPAIGN_NAME_CHARACTERS)] = Field(

@@ -50,14 +50,8 @@ async def load_result_table_of_available_methods(
         Column("title", "What it is", "sentence"),
     )
     rows: list[tuple[Cell, ...]] = [
-        *(
-            ("--method", name_with_hyphens(name), f"{method.title}. {method.assumes}")
-            for name, method in available.scores.items()
-        ),
-        *(
-            ("--table", name_with_hyphens(name), f"{table.title}. {table.explanation}")
-            for name, table in available.tables.items()
-        ),
+        *(("--method", name, f"{method.title}. {method.assumes}") for name, method in available.scores.items()),
+        *(("--table", name, f"{table.title}. {table.explanation}") for name, table in available.tables.items()),
     ]
     return ResultTable(columns, rows)
 
@@ -199,9 +193,10 @@ def iterate_text_lines_of_output(
 
 
 def iterate_definition_list_lines(table: ResultTable, width: int) -> Iterator[str]:
-    """Yield a table without figures as a list: each row's name, and its texts below."""
+    """Yield a table without figures as a list: each row's name, and its texts below. Names of methods have hyphens."""
+    has_options = table.columns[0].name == "option"
     for *names, words in table.rows:
-        yield " ".join(map(str, names))
+        yield " ".join(name_with_hyphens(str(name)) if has_options else str(name) for name in names)
         yield from wrap_text_into_lines(str(words), width, "    ")
 
 

@@ -3,13 +3,16 @@
 // of their controls tell them apart.
 
 import { all, inDocument } from "./page.js";
-import * as remarks from "./remarks.js";
 import { keep, say } from "./sending.js";
 import * as unjudged from "./unjudged.js";
 import { words } from "./words.js";
 
 // Texts have nothing to play. The launch fixes the kind of items, and so this style sheet.
 const playback = document.querySelector("link[href*='pictures.css']") ? await import("./playback.js") : null;
+
+// Also loaded if a later HIT is the first one with comments.
+const REMARKS = ".remarks, .reason";
+let remarks = document.querySelector(REMARKS) ? await import("./remarks.js") : null;
 
 const SHARED = ["whole", "next", "sending", "changed", "problem"];       // what is so of all parts at once
 
@@ -23,18 +26,19 @@ const inOrder = ({ parts }) => [
 export function read(fieldset, design) {
   const hit = { fieldset, form: fieldset.closest("form"), sending: false, changed: false, problem: false };
   hit.whole = hit;
+  if (!remarks && hit.form?.querySelector(REMARKS)) import("./remarks.js").then((loaded) => { remarks = loaded; });
   playback?.begin(hit);
   hit.parts = (fieldset.dataset.parts ?? "").split(" ").map((name) => readPart(hit, name, design));
   return Object.assign(hit, {
-    entries: () => Object.assign(unjudged.entries(hit), remarks.entries(hit), playback?.entries(hit), ...hit.parts.map((part) => part.entries())),
+    entries: () => Object.assign(unjudged.entries(hit), remarks?.entries(hit), playback?.entries(hit), ...hit.parts.map((part) => part.entries())),
     restore(kept) {
       unjudged.restore(hit, kept);
-      remarks.restore(hit, kept);
+      remarks?.restore(hit, kept);
       playback?.restore(hit, kept);
       for (const part of hit.parts) part.restore(kept);
     },
-    fields: () => [...unjudged.said(hit), ...remarks.said(hit), ...(playback?.fields(hit) ?? []), ...hit.parts.flatMap((part) => part.fields())],
-    ready: () => inOrder(hit).every((part) => part.ready()) && remarks.ready(hit) && (playback?.ready(hit) ?? true),
+    fields: () => [...unjudged.said(hit), ...(remarks?.said(hit) ?? []), ...(playback?.fields(hit) ?? []), ...hit.parts.flatMap((part) => part.fields())],
+    ready: () => inOrder(hit).every((part) => part.ready()) && (remarks?.ready(hit) ?? true) && (playback?.ready(hit) ?? true),
     draw() { for (const part of hit.parts) part.draw(); },
     busy: () => hit.sending || hit.parts.some(({ gesture }) => gesture),
   });
@@ -54,7 +58,7 @@ export function begin(hit, design) {
   for (const part of hit.parts) design.begin(part);
   hit.form.addEventListener("input", ({ target }) => {
     if (unjudged.isOne(target)) changed(hit);
-    else if (remarks.isOne(target)) noted(hit, target);
+    else if (remarks?.isOne(target)) noted(hit, target);
   });
 }
 

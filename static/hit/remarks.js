@@ -24,8 +24,13 @@ export function restore(hit, kept) {
   if (fold && fields(hit).some((field) => fold.contains(field) && field.value)) fold.open = true;
 }
 
-/** Return whether a key in an open field submits, whatever the design. */
-export const submits = ({ target, key, ctrlKey, metaKey }) => target.matches(ASKED) && key === "Enter" && (ctrlKey || metaKey);
+// In an open field Ctrl+Enter submits, whatever the design: it does not get to see this.
+document.addEventListener("keydown", (event) => {
+  const { target, key, ctrlKey, metaKey } = event;
+  if (key !== "Enter" || !(ctrlKey || metaKey) || !target.matches?.(ASKED)) return;
+  event.stopPropagation();
+  target.form.requestSubmit();
+}, true);
 
 /** The first open field without a comment, or undefined. */
 export const firstEmpty = (hit) => all(hit.form, ASKED).find(({ value }) => !value.trim());
@@ -46,8 +51,12 @@ export function accept(field) {
   if (field.matches(ASKED) && field.value.trim()) mark(field, false);
 }
 
-const isMissing = (hit, field) =>
-  field.getAttribute("aria-required") === "true" && !field.value.trim() && unjudged.needsAnswer(hit, field.name.replace("comment-", ""));
+// An item that cannot be judged needs no comment, and neither does a HIT in which nothing is left to ask about.
+function isMissing(hit, field) {
+  if (field.getAttribute("aria-required") !== "true" || field.value.trim()) return false;
+  const out = unjudged.marked(hit);
+  return !out.has(field.name.replace("comment-", "")) && !unjudged.leavesNothing(hit, out);
+}
 
 const problemOf = (field) => document.getElementById(`${field.id}-problem`);
 

@@ -111,10 +111,8 @@ export async function ask(method, body) {
 }
 
 function refusal(text) {
-  try {
-    const { code, message } = JSON.parse(text).error;
-    return { code, message };
-  } catch { return { message: words("The server did not understand this answer.") }; }
+  const unclear = { message: words("The server did not understand this answer.") };
+  try { return { ...unclear, ...JSON.parse(text).error }; } catch { return unclear; }
 }
 
 function retryLater(hit, reply) {
@@ -128,7 +126,7 @@ function retryLater(hit, reply) {
 }
 
 function refused(hit, { code, message }) {
-  // The campaign has begun to require comments since this page was opened. A new one has the fields, and what was entered.
+  // Comments are required since this page was opened. A new one has the fields, and what was entered.
   if (code === "comment_missing" && !hit.form.querySelector(".reason")) return location.reload();
   hit.sending = false;
   hit.form.removeAttribute("aria-busy");

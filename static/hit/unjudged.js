@@ -19,29 +19,22 @@ export function restore(hit, kept) {
 }
 
 /** The lists of the items that cannot be judged, by item. */
-const markedOf = (hit) => new Map(lists(hit).filter(({ value }) => value).map((list) => [itemOf(list), list]));
+export const marked = (hit) => new Map(lists(hit).filter(({ value }) => value).map((list) => [itemOf(list), list]));
 
-/** Return whether too few items are left to ask about any. */
-function leavesNothing(hit, marked) {
+/** Whether too few items are left to ask about any. */
+export function leavesNothing(hit, out) {
   const count = lists(hit).length;
-  return count > 0 && count - marked.size < Math.max(1, Number(hit.form.querySelector(".cannot-judge").dataset.fewest));
-}
-
-/** Return whether an item, or the whole HIT if it is none, is still to be answered. */
-export function needsAnswer(hit, item) {
-  const marked = markedOf(hit);
-  return !marked.has(item) && !leavesNothing(hit, marked);
+  return count > 0 && count - out.size < Math.max(1, Number(hit.form.querySelector(".cannot-judge").dataset.fewest));
 }
 
 /** What follows for a HIT, or a part of it. */
 export function draw(hit) {
   if (!lists(hit).length) return;
-  const marked = markedOf(hit);
-  const nothing = leavesNothing(hit, marked);
+  const out = marked(hit), nothing = leavesNothing(hit, out);
   for (const control of hit.fieldset.elements) {
-    if (control.name && !isOne(control) && !control.closest(".reason")) take(control, nothing || marked.has(itemOf(control)));
+    if (control.name && !isOne(control) && !control.closest(".reason")) take(control, nothing || out.has(itemOf(control)));
   }
-  for (const item of all(hit.form, "[data-item] > .item, [data-side] > .item")) tell(item, marked.get(itemOf(item)));
+  for (const item of all(hit.form, "[data-item] > .item, [data-side] > .item")) tell(item, out.get(itemOf(item)));
 }
 
 const itemOf = (element) => {

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections import defaultdict
 from datetime import UTC, datetime
 
 import pytest
@@ -179,6 +180,7 @@ async def test_what_belongs_to_another_campaign_is_not_found_under_this_one(app,
     mine, theirs = await ids_of(engine, here), await ids_of(engine, there) | {"user_id": owner.id}
     assert theirs.keys() >= ids_in_addresses()
     before = await everything(engine)
+    fields_by_address = fields_of_json_bodies(app.openapi())
     tried = 0
     for address in NEED_BY_ROUTE:
         method, path = address.split()
@@ -189,7 +191,8 @@ async def test_what_belongs_to_another_campaign_is_not_found_under_this_one(app,
             known = mine | {"action": "exclude", name: theirs[name]}
             headers = {"authorization": f"Bearer {token}"} if path.startswith("/api/") else {}
             values = {"reason": "x", "rule": "remove", "decision": "sent"}
-            body = {"json": values} if headers else {"data": values | {"role": "owner", "sure": "yes"}}
+            known_values = {field: value for field, value in values.items() if field in fields_by_address[address]}
+            body = {"json": known_values} if headers else {"data": values | {"role": "owner", "sure": "yes"}}
             sent = {} if method == "GET" else body
             response = await researcher.request(
                 method, fill_path(path, slug=here.slug, **known), headers=headers, **sent
@@ -198,6 +201,19 @@ async def test_what_belongs_to_another_campaign_is_not_found_under_this_one(app,
             tried += 1
     assert tried > 8
     assert await everything(engine) == before
+
+
+def fields_of_json_bodies(description) -> defaultdict[str, set[str]]:
+    """Return the names of the fields that the JSON body of each address may have; others are refused first."""
+    fields = defaultdict[str, set[str]](set)
+    for path, calls in description["paths"].items():
+        for method, call in calls.items():
+            schema = call.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            name = schema.get("$ref", "").rpartition("/")[2]
+            fields[f"{method.upper()} {path}"] = {
+                *description["components"]["schemas"].get(name, {}).get("properties", ())
+            }
+    return fields
 
 
 async def ids_of(engine: AsyncEngine, campaign):

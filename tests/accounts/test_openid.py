@@ -422,5 +422,8 @@ def test_a_provider_is_that_of_the_settings():
 
 
 def test_domains_are_compared_in_lower_case(monkeypatch):
+    monkeypatch.setenv("EASEL_OIDC_ISSUER", "https://login.example")
+    monkeypatch.setenv("EASEL_OIDC_CLIENT_ID", "easel")
+    monkeypatch.setenv("EASEL_OIDC_CLIENT_SECRET", "secret")
     monkeypatch.setenv("EASEL_OIDC_DOMAINS", "Lab.Example, other.example")
     assert read_settings().oidc_domains == ("lab.example", "other.example")

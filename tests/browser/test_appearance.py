@@ -175,7 +175,9 @@ async def test_page_script_and_style_are_light_and_come_from_here_alone(task: An
     folders = [STATIC / "hit", STATIC / "designs" / "slider"]
     parts = {path.relative_to(STATIC).as_posix() for folder in folders for path in folder.iterdir()}
     parts -= {"hit/native.js", "hit/choices.js", "hit/letters.js"}  # of designs made of native controls
-    parts -= {"hit/playback.js", "hit/switching.js", "hit/zoom.js"}  # of items that are more than texts
+    parts -= {"hit/remarks.js"}  # of campaigns that offer comments or flags
+    # of items that are more than texts
+    parts -= {"hit/playback.js", "hit/player_keys.js", "hit/switching.js", "hit/zoom.js"}
     assert names == {"easel.css", "scripted.js", "hit.js", "designs/slider.js", *parts}
     assert 10_000 < sum(loaded.values()) < LIGHTEST_BYTES
     await score_all(opened.page, range(10))

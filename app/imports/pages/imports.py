@@ -202,7 +202,7 @@ async def preview_context_or_unreadable_context(
         for name in (identifier_field_name(systems), "shown", "template")
     )
     chosen_columns = ChosenColumns(
-        identifier, shown, template, *parse_prior_use_with_declined_meanings(form_data), systems
+        identifier, shown, template, *parse_prior_use_with_declined_meanings(form_data), systems=systems
     )
     try:
         upload_preview = await asyncio.to_thread(

@@ -10,9 +10,9 @@ import pytest
 
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.session import create_engine
+from app.inference.preferences import joint_thurstone
 from app.inference.preferences.joint_thurstone import fit_joint_scores
 from app.record import revisions
-from app.selection import pairs_rule
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -75,7 +75,7 @@ async def test_after_a_failed_fit_hits_are_drawn_as_before_until_the_next_fit(en
             raise np.linalg.LinAlgError("no fit")
         return fit_joint_scores(*columns, **sizes)
 
-    monkeypatch.setattr(pairs_rule, "fit_joint_scores", fail_once)
+    monkeypatch.setattr(joint_thurstone, "fit_joint_scores", fail_once)
     campaign = await create_running_campaign(engine, items=8, **PAIRS)
     await answer_some(engine, campaign, 23, caches=(PosteriorCache(),))
     reasons = [because for (because,) in await fetch_rows(engine, "SELECT drawn_because FROM hits ORDER BY id")]
@@ -93,7 +93,7 @@ async def test_the_fit_of_a_request_that_was_given_up_is_made_by_the_next_reques
 
     campaign, cache = await create_running_campaign(engine, items=8, **PAIRS), PosteriorCache()
     await answer_some(engine, campaign, 20, caches=(cache,))
-    monkeypatch.setattr(pairs_rule, "fit_joint_scores", fit_when_allowed)
+    monkeypatch.setattr(joint_thurstone, "fit_joint_scores", fit_when_allowed)
     request = asyncio.create_task(log_of_reader(engine, campaign, cache))
     await asyncio.to_thread(begun.wait)
     request.cancel()
