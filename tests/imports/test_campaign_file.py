@@ -240,7 +240,7 @@ def test_what_is_written_names_every_setting_that_is_set():
         *("training", "qualification"),
         *("pay_per_hit", "in_short", "break_minutes", "return_completed", "return_failed_checks"),
         *("return_screened_out", "return_nothing_left", "open_platforms", "items_language", "tags"),
-        *("source_language", "max_plays"),
+        *("source_language", "max_plays", "comment_question"),
         *("condition_column", "content_column", "tasks_per_block", "block_pause"),
         *("study_controller", "study_contact", "study_purpose", "ethics_approval"),
         *("identifiers_days", "free_text_days", "telemetry_days", "everything_days"),

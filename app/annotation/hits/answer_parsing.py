@@ -64,8 +64,11 @@ def judged_numbers(
         shown_values: If there are checks: by each criterion the values of all items and checks as shown.
 
     """
-    numbers = shown_numbers_of_items_and_checks(hit.hit_items, placed_checks) if placed_checks else hit.hit_items
-    values = shown_values[0] if placed_checks else item_values
+    if placed_checks:
+        shown_items = items_of_hit_with_distinct_outputs(hit.hit_items, hit.shown_as)
+        numbers, values = shown_numbers_of_items_and_checks(shown_items, placed_checks), shown_values[0]
+    else:
+        numbers, values = hit.hit_items, item_values
     return [number for number, value in zip(numbers, values, strict=True) if not math.isnan(value)]
 
 
