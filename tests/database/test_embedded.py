@@ -58,7 +58,7 @@ def run_sql(url: str, *statements: str) -> Any:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory that was started once, for tests that leave it as it was; making a cluster takes long."""
+    """A data directory that was started once: making a cluster takes long. Others copy it, so no test starts it again."""
 
     def store_a_row(data: Path) -> None:
         with run_postgres_and_yield_url(data, FAST) as url:
@@ -166,16 +166,16 @@ def test_words_sort_by_code_point_and_fold_beyond_ascii(running):
     assert run_sql(url, "SELECT 'Z' < 'a'") is True
 
 
-def test_the_server_ends_with_the_block(made_once):
-    with run_postgres_and_yield_url(made_once, FAST):
-        pid = postmaster_pid(made_once)
+def test_the_server_ends_with_the_block(data):
+    with run_postgres_and_yield_url(data, FAST):
+        pid = postmaster_pid(data)
     assert not process_is_running(pid)
-    assert running_server_url_or_none(made_once) is None
+    assert running_server_url_or_none(data) is None
 
 
-def test_an_error_inside_the_block_ends_the_server_too(made_once):
-    with pytest.raises(KeyError) as raised, run_postgres_and_yield_url(made_once, FAST):
-        raise KeyError(postmaster_pid(made_once))
+def test_an_error_inside_the_block_ends_the_server_too(data):
+    with pytest.raises(KeyError) as raised, run_postgres_and_yield_url(data, FAST):
+        raise KeyError(postmaster_pid(data))
     assert not process_is_running(raised.value.args[0])
 
 
@@ -234,10 +234,10 @@ def test_another_command_attaches_to_the_running_server_and_leaves_it_there(runn
     assert running_server_url_or_none(data) == url
 
 
-def test_without_a_running_server_a_command_starts_one(made_once):
-    with attach_or_start_postgres(made_once) as url:
+def test_without_a_running_server_a_command_starts_one(data):
+    with attach_or_start_postgres(data) as url:
         assert stored_rows(url) == "a row"
-    assert running_server_url_or_none(made_once) is None
+    assert running_server_url_or_none(data) is None
 
 
 # After a crash
@@ -549,24 +549,24 @@ def test_a_disk_that_fills_up_while_the_cluster_is_made_is_named_and_leaves_noth
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["postgresql.lock"]
 
 
-def test_what_the_server_says_before_it_gives_up_is_passed_on(made_once):
+def test_what_the_server_says_before_it_gives_up_is_passed_on(data):
     with (
         pytest.raises(StartupProblem) as problem,
-        run_postgres_and_yield_url(made_once, {"shared_buffers": "nonsense"}),
+        run_postgres_and_yield_url(data, {"shared_buffers": "nonsense"}),
     ):
         pass
     assert 'invalid value for parameter "shared_buffers"' in one_line(problem)
-    with run_postgres_and_yield_url(made_once, FAST) as url:  # and the lock is free again
+    with run_postgres_and_yield_url(data, FAST) as url:  # and the lock is free again
         assert stored_rows(url) == "a row"
 
 
-def test_a_server_that_is_never_ready_is_given_up_and_ended(made_once, monkeypatch):
+def test_a_server_that_is_never_ready_is_given_up_and_ended(data, monkeypatch):
     monkeypatch.setattr(postmaster, "START_TIMEOUT_SECONDS", -1)
     # On a busy machine it may be ready before anyone has looked.
     monkeypatch.setattr(postmaster, "read_postmaster_file_or_none", lambda _cluster: None)
-    with pytest.raises(StartupProblem, match="was not ready"), run_postgres_and_yield_url(made_once, FAST):
+    with pytest.raises(StartupProblem, match="was not ready"), run_postgres_and_yield_url(data, FAST):
         pass
-    with (made_once / "postgresql.lock").open() as lock:
+    with (data / "postgresql.lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
