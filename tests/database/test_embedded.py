@@ -58,7 +58,7 @@ def run_sql(url: str, *statements: str) -> Any:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory that was started once; making a cluster takes long. Others copy it, so no test starts it again."""
+    """A data directory that was started once; making a cluster takes long. Others copy it: no test starts this one."""
 
     def store_a_row(data: Path) -> None:
         with run_postgres_and_yield_url(data, FAST) as url:
