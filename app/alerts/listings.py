@@ -22,7 +22,7 @@ async def load_newest_seen_or_unseen_alerts(
 ) -> Sequence[Row[Any]]:
     """Return the newest alerts of a campaign, newest first: unseen ones, or seen ones.
 
-    Of unseen alerts that count something, only the newest is returned.
+    Unseen alerts that count something are left out if a newer one counts the same.
     """
     is_seen = alerts.c.seen_at.is_not(None) if want_seen else alerts.c.seen_at.is_(None)
     statement = select(alerts).where(alerts.c.campaign_id == campaign_id, is_seen)

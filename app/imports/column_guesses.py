@@ -51,9 +51,9 @@ def notes_on_rejected_ids(rejected_columns: Sequence[str], identifier: str | Non
     """Return a note if columns look like ids by their name, but their values repeat; `identifier` is used instead."""
     if not rejected_columns:
         return []
-    has_verb = "repeats values or is" if len(rejected_columns) == 1 else "repeat values or are"
+    verb = "repeats values or is" if len(rejected_columns) == 1 else "repeat values or are"
     instead = f"ids come from “{identifier}”" if identifier else "the rows are numbered"
-    return [f"{join_names_with_and(rejected_columns)} {has_verb} empty in many rows, so {instead}."]
+    return [f"{join_names_with_and(rejected_columns)} {verb} empty in many rows, so {instead}."]
 
 
 def guess_shown_column_or_first(

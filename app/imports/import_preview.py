@@ -109,7 +109,7 @@ class PreviewRow:
 
 @dataclass(frozen=True)
 class SystemChoice:
-    """Columns of which an uploader can say that each is a system.
+    """Choice of the columns that are systems, as an uploader can make it.
 
     Attributes:
         columns: All columns of the file.

@@ -103,7 +103,7 @@ def parse_prior_use_with_declined_meanings(form_data: FormData) -> tuple[bool, f
 
 
 def system_columns_of_form(form_data: FormData) -> tuple[str, ...]:
-    """Return the columns of which the form says that each is a system."""
+    """Return the columns that the form marks as systems."""
     return tuple(str(name) for name in form_data.getlist("systems"))
 
 
