@@ -242,7 +242,7 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
     ]
     if answers.items_are_systems:
         notes.append(SYSTEMS_NOTE)
-    return ResultTable(AGREEMENT_COLUMNS, rows, (*notes, *shared), verdict)
+    return ResultTable(AGREEMENT_COLUMNS, rows, tuple(dict.fromkeys((*notes, *shared))), verdict)
 
 
 def can_be_about_fixed_set(measure: AgreementMeasure) -> bool:

@@ -79,8 +79,10 @@ class Axis:
 
     @property
     def at_most_four_ticks(self) -> tuple[Tick, ...]:
-        """At most four of the ticks, for the head of a column."""
-        return self.ticks[::2] if len(self.ticks) > 4 else self.ticks
+        """At most four of the ticks, the first and the last among them, for the head of a column."""
+        gaps = len(self.ticks) - 1
+        step = next(step for step in range(1, gaps + 1) if gaps % step == 0 and gaps // step <= 3)
+        return self.ticks[::step]
 
 
 def axis_with_round_ticks(title: str, low: float, high: float) -> Axis:

@@ -62,8 +62,9 @@ def finding_about_scores(method: ScoreMethod, scores: Scores, answers: Answers) 
     values = scores.values
     scored = np.flatnonzero(np.isfinite(values))
     decimals = decimals_for_values(values[scored])
+    share = f"{len(scored):,} of" if len(scored) < answers.n_items else "All"
     sentences = [
-        f"{len(scored):,} of {pluralize(answers.n_items, noun_of_answers(answers))} have a score by {method.title}."
+        f"{share} {pluralize(answers.n_items, noun_of_answers(answers))} have a score (method: {method.title})."
     ]
     if scores.low is not None and scores.high is not None:
         half_widths = ((scores.high - scores.low) / 2.0)[scored]

@@ -123,21 +123,21 @@ class RatioUnit(Unit):
 
     def format_value(self, place: float) -> str:
         """Return the ratio in three digits."""
-        return format_three_significant_digits(self.value_in_unit_at_place(place))
+        return format_ratio(self.value_in_unit_at_place(place))
 
     def format_number_at_place_rounded(self, place: float) -> str:
         """Return the ratio in two digits."""
-        return format_three_significant_digits(float(f"{self.value_in_unit_at_place(place):.1e}"))
+        return format_ratio(self.value_in_unit_at_place(place), digits=2)
 
     def format_standard_deviation_of_variance(self, variance: float) -> str:
         """Return a factor, for an item that is about as good as the reference."""
         factor = self.half_width_or_factor_or_none(STEPS * math.sqrt(variance))
-        return "–" if factor is None else f"×/÷ {format_three_significant_digits(factor)}"
+        return "–" if factor is None else f"×/÷ {format_ratio(factor)}"
 
     def half_width_text_or_empty(self, places: float) -> str:
         """Return a factor, for an item that is about as good as the reference."""
         factor = self.half_width_or_factor_or_none(places)
-        return UNKNOWN_SPREAD if factor is None else f"×/÷ {format_three_significant_digits(factor)}"
+        return UNKNOWN_SPREAD if factor is None else f"×/÷ {format_ratio(factor)}"
 
     def half_width_or_factor_or_none(self, half_width: float) -> float | None:
         """Return the factor from the middle to the upper end."""
@@ -154,13 +154,17 @@ class RatioUnit(Unit):
         return [(0.0, "0"), *inside, (STEPS, "∞")]
 
 
-def format_three_significant_digits(number: float) -> str:
-    """Return the number as 0.0123, 1.5, 1,230 or ∞."""
-    if number == math.inf:
+def format_ratio(ratio: float, *, digits: int = 3) -> str:
+    """Return a ratio in so many significant digits, such as 0.0123, 1.50, 1,230 or ∞."""
+    if ratio == math.inf:
         return "∞"
-    if number >= 1000.0:
-        return f"{number:,.0f}"
-    return f"{number:.3g}"
+    rounded = float(f"{ratio:.{digits - 1}e}")
+    return f"{rounded:,.0f}" if rounded >= 10.0 ** (digits - 1) else f"{rounded:#.{digits}g}"
+
+
+def format_three_significant_digits(number: float) -> str:
+    """Return the number as 0.0123, 1.5 or 1,230, without zeros at the end."""
+    return f"{number:,.0f}" if number >= 1000.0 else f"{number:.3g}"
 
 
 POINTS_UNIT = Unit(

@@ -256,9 +256,9 @@ def refuse_unless_forecastable(campaign: CampaignWithProgress) -> None:
             campaign.design, lacks_deciding_criterion=campaign.lacks_deciding_criterion
         ):
             raise Conflict(
-                f"{name} cannot have a goal: {reason}. To find out whether the judgments suffice, rehearse it before "
-                "the launch. Once people answer, see the precision on the overview and the reliability under Analysis, "
-                "Agreement.",
+                f"This campaign cannot have a goal: {reason}. To find out whether the judgments suffice, rehearse it "
+                "before the launch. Once people answer, see the precision on the overview and the reliability under "
+                "Analysis, Agreement.",
                 code="no_goal_possible",
             )
         raise Conflict(

@@ -30,6 +30,7 @@ def test_ticks_stand_at_round_numbers_inside_the_axis():
 
 def test_the_head_of_a_column_has_room_for_a_few_ticks():
     assert [words for _, words in axis_with_round_ticks("", -1.0, 1.0).at_most_four_ticks] == ["−1.0", "0.0", "1.0"]
+    assert [words for _, words in axis_with_round_ticks("", 0.0, 1.0).at_most_four_ticks] == ["0.0", "1.0"]
     assert [words for _, words in axis_with_round_ticks("", -6.1, 6.2).at_most_four_ticks] == ["−5", "0", "5"]
     rng = np.random.default_rng(3)
     for low, width in zip(rng.normal(0, 10, 200), rng.lognormal(0, 3, 200), strict=True):

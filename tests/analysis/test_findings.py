@@ -18,7 +18,7 @@ def test_scores_are_told_with_their_usual_exactness_and_both_ends():
     errors = np.array([4.0, 6.0, 8.0, 1.0])
     scores = Scores(values, np.isfinite(values), values - errors, values + errors)
     assert findings.finding_about_scores(MEAN_METHOD, scores, FOUR_ITEMS).sentence == (
-        "3 of 4 items have a score by Mean. A typical score is known to ± 6 points (95 % interval). "
+        "3 of 4 items have a score (method: Mean). A typical score is known to ± 6 points (95 % interval). "
         "The highest score is that of “text 2” (90, 82 to 98); the lowest is that of “text 0” (10, 6 to 14)."
     )
 
@@ -26,7 +26,7 @@ def test_scores_are_told_with_their_usual_exactness_and_both_ends():
 def test_without_intervals_and_with_one_score_nothing_is_said_of_them():
     values = np.array([np.nan, 50.0, np.nan, np.nan])
     sentence = findings.finding_about_scores(MEAN_METHOD, Scores(values, np.isfinite(values)), FOUR_ITEMS).sentence
-    assert sentence == "1 of 4 items have a score by Mean."
+    assert sentence == "1 of 4 items have a score (method: Mean)."
 
 
 def test_a_long_text_is_cut_in_the_sentence():

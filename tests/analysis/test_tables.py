@@ -124,6 +124,15 @@ def test_agreement_says_once_what_a_label_is():
     assert three == f"Labels are scores cut into 3 classes at 33.33, 66.67; {upper}"
 
 
+def test_no_table_says_a_note_twice(subtests):
+    ratios = answers([(0, {0: 0.5, 1: 2.0}), (1, {0: 0.5, 1: 4.0})], value_kind="ratio", law="log-normal")
+    for made in (ratios, crowd_answers(), systems_judged()):
+        for name in TABLE_METHODS:
+            with subtests.test(name=name), suppress(Inestimable):
+                notes = table(made, name).notes
+                assert len(notes) == len({*notes})
+
+
 def test_what_holds_for_every_coefficient_is_said_once():
     again = answers([(who, {k: float(8 * k + who) for k in range(12)}) for who in range(3)] + [(0, {0: 9.0, 1: 3.0})])
     found = table(again, "agreement")

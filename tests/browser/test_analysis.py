@@ -64,7 +64,7 @@ async def test_the_page_begins_with_findings_and_each_tab_is_fetched_when_it_is_
 ) -> None:
     page = await study(answered_campaign)
     assert await page.locator(".part").evaluate_all("parts => parts.map((part) => part.id)") == PARTS
-    await expect(page.locator("#finding-scores")).to_contain_text("10 of 10 items have a score by Mean.")
+    await expect(page.locator("#finding-scores")).to_contain_text("All 10 items have a score (method: Mean).")
     await expect(page.locator("#finding-agreement")).to_contain_text("Krippendorff’s alpha is")
     await expect(page.locator(".part[data-waiting]")).to_have_count(len(PARTS) - 1)
     await open_tab(page, "Annotators")

@@ -35,7 +35,9 @@ def test_scores_from_an_order_alone_never_share_an_axis_with_means(subtests):
 
 
 def test_a_ratio_stands_at_its_share_of_the_axis_and_is_written_in_three_digits():
-    assert [RATIO_UNIT.format_value(place) for place in (50.0, 100 * 10 / 11, 100 / 3)] == ["1", "10", "0.5"]
+    assert [RATIO_UNIT.format_value(place) for place in (50.0, 100 * 10 / 11, 100 / 3)] == ["1.00", "10.0", "0.500"]
+    assert [RATIO_UNIT.format_value(100.0 * ratio / (1.0 + ratio)) for ratio in (123.4, 1234.5)] == ["123", "1,230"]
+    assert RATIO_UNIT.format_number_at_place_rounded(80.0) == "4.0"
     assert RATIO_UNIT.shares_to_unit_values(np.array([0.5, 0.75])) == pytest.approx([1.0, 3.0])
     assert (50.0, "1") in RATIO_UNIT.ticks
 
@@ -44,7 +46,7 @@ def test_a_typical_interval_is_points_a_share_or_a_factor_and_nothing_where_it_i
     assert [unit.half_width_text_or_empty(10.0) for unit in (POINTS_UNIT, PERCENT_BEATEN_UNIT, RATIO_UNIT)] == [
         "± 10.0 points",
         "± 10.0 %",
-        "×/÷ 1.5",
+        "×/÷ 1.50",
     ]
     assert {unit.half_width_text_or_empty(50.0) for unit in (POINTS_UNIT, PERCENT_BEATEN_UNIT, RATIO_UNIT)} == {
         "not known yet"
