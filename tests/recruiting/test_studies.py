@@ -142,6 +142,11 @@ async def test_more_places_are_proposed_and_added_by_people_alone(prolific, stud
         prolific.add(f"s{number}", "APPROVED", study=found)
     prolific.add("s3", "RETURNED", study=found)  # another person takes this place
     await study.work_again(minutes=10)
+    await execute_sql(  # a place of an earlier study is none of this one
+        study.engine,
+        """INSERT INTO submissions (campaign_id, external_id, study, status, seen_at)
+           SELECT campaign_id, 'earlier', 'earlier', 'approved', seen_at FROM submissions LIMIT 1""",
+    )
     assert (await view(study)).proposed_places == 6
     assert prolific.studies[found]["total_available_places"] == 3
     for places in ("3", "2", "six", "-1", ""):

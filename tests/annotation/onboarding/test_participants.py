@@ -188,6 +188,20 @@ async def test_two_uploads_at_once_keep_everyone(engine):
     assert await fetch_value(engine, "SELECT count(*) FROM participant_lists") == 9
 
 
+async def test_two_removals_at_once_leave_someone_on_the_allow_list(engine):
+    campaign = await create_running_campaign(engine)
+    await change_list(engine, campaign, "allow", "p1", "p2")
+    async with engine.begin() as connection:
+        await participant_lists.change_participant_list_and_count_changes(
+            connection, campaign, "allow", ["p1"], "remove", now=NOW
+        )
+        other = asyncio.create_task(change_list(engine, campaign, "allow", "p2", action="remove"))
+        assert (await asyncio.wait([other], timeout=0.3))[0] == set()
+    with pytest.raises(Conflict) as refusal:
+        await other
+    assert refusal.value.code == "opens_to_everyone"
+
+
 async def test_the_settings_name_the_campaigns(engine):
     earlier = await create_running_campaign(engine, name="Pilot")
     campaign = await create_running_campaign(engine, exclude_campaigns=f"{earlier.slug}\n\n")
