@@ -73,7 +73,7 @@ def build_halo_table(answers: Answers, _options: Options) -> ResultTable:
     if len(answers.scores_by_criterion) < 2:
         sentence = "This campaign has only one criterion, so there is nothing to compare."
         raise Inestimable(sentence, code="one_criterion")
-    compared_judgments, item_groups = compared_judgment_indices_and_groups(answers)
+    compared_judgments, item_groups = compared_judgment_indices_and_item_groups(answers)
     criterion_pairs = [
         criterion_pair_with_correlation_and_halo(answers, two, compared_judgments, item_groups)
         for two in combinations(answers.scores_by_criterion, 2)
@@ -110,7 +110,7 @@ def criterion_pair_with_correlation_and_halo(
     return CriterionPair(*criterion_names, within, of_means)
 
 
-def compared_judgment_indices_and_groups(answers: Answers) -> tuple[Integers, Integers]:
+def compared_judgment_indices_and_item_groups(answers: Answers) -> tuple[Integers, Integers]:
     """Return which judgments are compared, and in which group each belongs, (K,) each.
 
     Judgments of one group differ only in their annotator: they concern the same item or, for orders, the same item

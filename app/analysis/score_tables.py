@@ -23,7 +23,7 @@ SCORE_ITEM_COLUMNS = (
 )
 
 
-def build_method_score_table(answers: Answers, scores: Scores) -> ResultTable:
+def build_item_score_table(answers: Answers, scores: Scores) -> ResultTable:
     """Return one row per item: its score, interval and standard error."""
     names = (("score", "Score"), ("low", "Low (95 %)"), ("high", "High (95 %)"), ("standard_error", "Standard error"))
     columns = (*SCORE_ITEM_COLUMNS, *(Column(*name) for name in names))

@@ -57,7 +57,7 @@ async def refuse_items_for_nobody(connection: AsyncConnection, campaign: Campaig
     questions = {question.name: question for question in parse_question_lines(campaign.questions)}
     for audience in audiences:
         name, equals_sign, answer = audience.partition("=")
-        if equals_sign and not can_question_get_answer(questions.get(name), answer):
+        if equals_sign and not can_participants_give_answer(questions.get(name), answer):
             raise Conflict(
                 f"Items are for people who answer “{shorten_echo(f'{name} = {answer}')}”, but no question has this "
                 f"answer. Correct the column “{column}” or the questions, then launch.",
@@ -73,7 +73,7 @@ async def refuse_items_for_nobody(connection: AsyncConnection, campaign: Campaig
             )
 
 
-def can_question_get_answer(question: EntryQuestion | None, answer: str) -> bool:
+def can_participants_give_answer(question: EntryQuestion | None, answer: str) -> bool:
     """Return whether people who take part can give this answer to the question."""
     if question is None or not answer:
         return False

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from app.annotation.platforms.registry import PLATFORM_BY_PEOPLE_FROM, PLATFORMS
-from app.campaigns.totals import steps_not_in_working_minutes_per_person
+from app.campaigns.totals import steps_outside_working_minutes
 from app.designs.campaign import Campaign
 from app.designs.person_work import work_of_one_person
 from app.errors import pluralize
@@ -54,7 +54,7 @@ class HourlyPay:
             for platform in PLATFORMS.values()
             if (minimum := platform.minimum_hourly_pay.get(campaign.currency)) is not None
         ]
-        return cls(amount, minimums, steps_not_in_working_minutes_per_person(campaign))
+        return cls(amount, minimums, steps_outside_working_minutes(campaign))
 
 
 def minimum_hourly_pay_by_platform_and_currency() -> dict[str, dict[str, float]]:

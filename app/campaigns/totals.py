@@ -75,7 +75,7 @@ class PeopleNeeded:
             at_most = max(at_least, count_people_needed_without_repeats(judgments, judgments_per_person, campaign))
         pay = campaign.pay_per_hit
         minutes, reward = working_minutes_per_person_or_none(campaign), reward_of_tasks(pay, limit) if pay else None
-        return cls(at_least, at_most, limit, minutes, reward, steps_not_in_working_minutes_per_person(campaign))
+        return cls(at_least, at_most, limit, minutes, reward, steps_outside_working_minutes(campaign))
 
 
 @dataclass(frozen=True)
@@ -327,7 +327,7 @@ def fewest_different_people_or_none(campaign: CountedCampaign) -> int | None:
     return ceil(count_planned_tasks(campaign) / campaign.segment_count)
 
 
-def steps_not_in_working_minutes_per_person(campaign: Campaign) -> list[str]:
+def steps_outside_working_minutes(campaign: Campaign) -> list[str]:
     """Return the steps before the tasks that the minutes of one person leave out; none if the study states its own."""
     if campaign.recruiting_minutes:
         return []

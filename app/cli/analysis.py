@@ -16,7 +16,7 @@ from app.analysis.reported_interval import choose_reported_interval
 from app.analysis.result_types import Cell, Column, Figure, Options, ResultTable
 from app.analysis.score_tables import (
     build_all_scores_table,
-    build_method_score_table,
+    build_item_score_table,
     build_table_of_item_scores_by_two_methods,
 )
 from app.analysis.view import constant_count_texts, decimals_for_values, names_of_figure_columns_without_figures
@@ -94,7 +94,7 @@ class AnalysisQuery:
                 self.engine, self.slug, names[0], **answer_filters
             )
             return AnalysisOutput(
-                build_method_score_table(answers, scores),
+                build_item_score_table(answers, scores),
                 method_heading_lines(names[0]) + await self.load_interval_advice_lines(),
             )
         if names:

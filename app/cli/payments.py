@@ -149,7 +149,7 @@ def start_end_or_list_notice_subscriptions(slug: str, url: str | None, *, end: b
 @click.argument("slug")
 @click.argument("payment", type=click.IntRange(1, 2**63 - 1))
 @click.argument("decision", type=click.Choice(get_args(ledger.DecisionOnPayment)))
-def decide_on_payment_of_campaign(slug: str, payment: int, decision: str) -> None:
+def settle_unclear_payment_of_campaign(slug: str, payment: int, decision: str) -> None:
     """Decide about the unclear PAYMENT: say that it was sent, send it again, or cancel it."""
 
     async def work(connection: AsyncConnection) -> None:

@@ -85,7 +85,7 @@ class BalancedIndex(SelectionIndex):
         self, barred: ItemSet, leaders_to_avoid: set[int], rng: np.random.Generator
     ) -> list[int] | None:
         excluded = barred | leaders_to_avoid
-        for tries, leader in enumerate(self.leaders.iterate_all_leaders_in_draw_order(excluded, rng)):
+        for tries, leader in enumerate(self.leaders.iterate_free_leaders_by_gain(excluded, rng)):
             excluded.add(leader)
             hit = self._plan.planned_hit_of_leader_or_none(leader, self.judgments.item(leader))
             if hit is not None and all(self._wants_judgments(item) and item not in barred for item in hit):

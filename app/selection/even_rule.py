@@ -61,7 +61,7 @@ class LeastJudgedLeaders:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(self._alike[count], barred))
         return None
 
-    def iterate_all_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
+    def iterate_free_leaders_by_gain(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.

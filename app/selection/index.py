@@ -170,7 +170,7 @@ class SelectionIndex(OpenItems):
         tried: set[int] = set()
         for kept_back in (leaders_to_avoid, set()):
             excluded = barred | kept_back | tried
-            for leader in self.leaders.iterate_all_leaders_in_draw_order(excluded, rng):
+            for leader in self.leaders.iterate_free_leaders_by_gain(excluded, rng):
                 tried.add(leader)
                 excluded.add(leader)
                 yield leader

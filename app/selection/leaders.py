@@ -30,7 +30,7 @@ class LeaderPool(Protocol):
     def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """Return the first item that is not barred, None if all are barred."""
 
-    def iterate_all_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
+    def iterate_free_leaders_by_gain(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.
@@ -136,7 +136,7 @@ class HighestVarianceLeaders:
         tied = items[variance == variance.max()]
         return Pick(tied.item(int(rng.random() * len(tied))), 1.0 / len(tied))
 
-    def iterate_all_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
+    def iterate_free_leaders_by_gain(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.

@@ -175,7 +175,7 @@ class MostInformativeLeaders(LeastJudgedLeaders):
         self.planned_companion[leader] = companion
         return Pick(leader, 1.0)
 
-    def iterate_all_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
+    def iterate_free_leaders_by_gain(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.

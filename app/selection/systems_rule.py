@@ -69,7 +69,7 @@ class HardestNeighbourLeaders:
         first = free[worth == worth.max()]
         return Pick(int(rng.choice(first)), 1.0 / len(first))
 
-    def iterate_all_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
+    def iterate_free_leaders_by_gain(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all systems that are not barred, in the order of `draw_leader_or_none`."""
         free, worth = self._leading_systems_and_gains(barred)
         yield from free[np.lexsort((rng.random(len(free)), -worth))].tolist()

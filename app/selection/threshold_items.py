@@ -119,7 +119,7 @@ class NearLineLeaders:
                 return Pick(item, 1.0 / (len(picks) * self._bags.count_items_not_barred(bucket, barred)))
         return None
 
-    def iterate_all_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
+    def iterate_free_leaders_by_gain(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.
@@ -137,7 +137,7 @@ class NearLineLeaders:
         """Raise ValueError unless just these items may lead, found by their gain from the highest down. For tests."""
         excluded: set[int] = set()
         found_order = []
-        for item in self.iterate_all_leaders_in_draw_order(excluded, np.random.default_rng(0)):
+        for item in self.iterate_free_leaders_by_gain(excluded, np.random.default_rng(0)):
             excluded.add(item)
             found_order.append(item)
         if sorted(found_order) != items.tolist() or self._size != len(items):
@@ -252,7 +252,7 @@ class HighestGainCompanions:
         """Return companions with the highest gain, drawn as `Companions.draw_companions` does."""
         excluded = barred | {*chosen_items, leader}
         drawn: list[int] = []
-        for item in islice(self._near.iterate_all_leaders_in_draw_order(excluded, rng), count):
+        for item in islice(self._near.iterate_free_leaders_by_gain(excluded, rng), count):
             excluded.add(item)
             drawn.append(item)
         return drawn

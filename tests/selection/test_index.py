@@ -449,7 +449,7 @@ def test_leaders_come_in_the_same_order_if_few_variances_are_sorted_at_a_time(ro
     assert len(leaders) == len(present)
     excluded = set(barred)
     in_order = []
-    for item in leaders.iterate_all_leaders_in_draw_order(excluded, rng):
+    for item in leaders.iterate_free_leaders_by_gain(excluded, rng):
         excluded.add(item)
         in_order.append(item)
     assert sorted(in_order) == sorted(set(present) - barred)
@@ -502,7 +502,7 @@ def test_draws_by_people_who_may_see_no_sorted_item_do_not_make_the_sorted_part_
         assert pick.probability == 0.5
         excluded = all_items_but(3, 4)
         in_order = []
-        for item in leaders.iterate_all_leaders_in_draw_order(excluded, np.random.default_rng(seed)):
+        for item in leaders.iterate_free_leaders_by_gain(excluded, np.random.default_rng(seed)):
             excluded.add(item)
             in_order.append(item)
         assert sorted(in_order) == [3, 4]

@@ -15,7 +15,7 @@ from app.analysis.dependencies import ProcessFits, refuse_annotator_tables_witho
 from app.analysis.findings_part import load_findings
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Options, ResultTable
-from app.analysis.score_tables import build_method_score_table, build_table_of_item_scores_by_two_methods
+from app.analysis.score_tables import build_item_score_table, build_table_of_item_scores_by_two_methods
 from app.analysis.view import AnalysisView
 from app.http.dependencies import ReadingDatabase, Transaction, openapi_description_of_refusals
 from app.inference.ground.notes import Note
@@ -221,7 +221,7 @@ async def get_scores(
 ) -> ScoresSchema:
     """Return the scores of all items by one method, with 95 % intervals, from the newest answers."""
     answers, scores = await fits.load_answers_and_fit_scores(database, slug, method, criterion=criterion, group=group)
-    table = await asyncio.to_thread(build_method_score_table, answers, scores)
+    table = await asyncio.to_thread(build_item_score_table, answers, scores)
     return ScoresSchema.model_validate(
         table_page_as_schema_fields(table, offset, limit) | {"method": score_method_schema(method)}
     )

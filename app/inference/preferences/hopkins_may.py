@@ -57,9 +57,11 @@ def hopkins_may_derivatives(
     `radius` is in spreads.
     """
     d = difference / spread
-    win, win_slope, win_bend = _log_win_chance_and_derivatives(d - radius)
-    loss, loss_slope, loss_bend = _log_win_chance_and_derivatives(-d - radius)
-    tie, tie_slope, tie_bend = _log_tie_chance_and_derivatives(d, radius) if comparisons.tied.any() else (0.0 * d,) * 3
+    win, win_slope, win_bend = _log_win_chance_slope_and_curvature(d - radius)
+    loss, loss_slope, loss_bend = _log_win_chance_slope_and_curvature(-d - radius)
+    tie, tie_slope, tie_bend = (
+        _log_tie_chance_slope_and_curvature(d, radius) if comparisons.tied.any() else (0.0 * d,) * 3
+    )
     wins, losses, ties = comparisons.low_won, comparisons.high_won, comparisons.tied
     return LikelihoodDerivatives(
         value=float(wins @ win + losses @ loss + ties @ tie),
@@ -68,14 +70,14 @@ def hopkins_may_derivatives(
     )
 
 
-def _log_win_chance_and_derivatives(x: Array) -> tuple[Array, Array, Array]:
+def _log_win_chance_slope_and_curvature(x: Array) -> tuple[Array, Array, Array]:
     """Return the logarithm of Phi(x), its slope, and minus its second derivative."""
     log_chance = log_ndtr(x)
     slope = np.exp(-0.5 * x**2 - _LOG_ROOT_2_PI - log_chance)
     return log_chance, slope, slope * (slope + x)
 
 
-def _log_tie_chance_and_derivatives(d: Array, radius: float) -> tuple[Array, Array, Array]:
+def _log_tie_chance_slope_and_curvature(d: Array, radius: float) -> tuple[Array, Array, Array]:
     """Return the logarithm of Phi(radius - d) - Phi(-radius - d), its slope and minus its second derivative in d.
 
     It is evaluated on the side where both tails are small.

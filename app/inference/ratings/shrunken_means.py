@@ -119,10 +119,12 @@ class ItemPrior:
         known = np.flatnonzero(np.isfinite(evidence.mean))
         for start in range(0, len(known), _ITEMS_PER_BLOCK):
             block = known[start : start + _ITEMS_PER_BLOCK]
-            columns[:, block] = self._shrunken_scores_and_ends_of_block(evidence.select_items(block), level)
+            columns[:, block] = self._shrunken_scores_and_interval_ends_of_block(evidence.select_items(block), level)
         return ShrunkenMeans(*columns)
 
-    def _shrunken_scores_and_ends_of_block(self, evidence: ItemEvidence, level: float) -> tuple[Array, Array, Array]:
+    def _shrunken_scores_and_interval_ends_of_block(
+        self, evidence: ItemEvidence, level: float
+    ) -> tuple[Array, Array, Array]:
         middles, mean = _bin_middles(), evidence.mean[:, None]
         error = np.sqrt(np.interp(mean, middles, self.variances) / evidence.judgments[:, None])
         places = mean + error * _ERRORS_FROM_MEAN
