@@ -51,10 +51,10 @@ def sentence_on_convention(alpha: Agreement) -> str:
 def describe_repeated_ranking(correlation: float, judged: str = "items") -> str:
     """Return how similar a ranking of items or outputs from new judgments would be, as the beginning of a sentence."""
     if correlation >= NEARLY_SAME_RANKING:
-        return f"The order of the {judged} would come out nearly the same again"
+        return f"A new order of the {judged} would be nearly the same"
     if correlation >= SIMILAR_RANKING:
-        return f"The order of the {judged} would come out similar again"
-    return f"The order of the {judged} would come out differently again"
+        return f"A new order of the {judged} would be similar"
+    return f"A new order of the {judged} would be different"
 
 
 def describe_alpha_against_chance(alpha: Agreement) -> str:

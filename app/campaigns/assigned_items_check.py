@@ -47,7 +47,7 @@ async def refuse_items_for_nobody(connection: AsyncConnection, campaign: Campaig
     cells = (await connection.scalars(SELECT_CELLS, key)).all()
     if not cells:
         raise Conflict(
-            f"No item has a cell in the column “{column}”, which says who judges it. Upload the items with this "
+            f"The column “{column}”, which says who judges, is empty for every item. Upload the items with this "
             "column, or empty the setting, then launch.",
             code="assigned_column_missing",
             setting="assigned_column",

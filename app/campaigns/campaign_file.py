@@ -92,7 +92,7 @@ class ItemsOfFile(BaseModel):
         default=None,
         description=(
             "`table` if its first row names the columns, `lines` if every line is a text. Default: `lines` for a file "
-            "named .txt without columns, and the first line of another table with a single column is an item unless "
+            "named .txt without columns. In another table with a single column, the first line is an item unless "
             "it is one word such as `text`."
         ),
     )

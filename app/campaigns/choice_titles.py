@@ -31,7 +31,7 @@ REMARK_TARGET_TITLES = {
 COMMENT_REQUEST_TITLES = {
     "offered": "Offered: in a fold below the task",
     "asked": "Asked for: an open field, which may stay empty",
-    "required": "Required: an open field, no answer without it",
+    "required": "Required: an open field that must be filled",
 }
 QUALITY_PRESET_TITLES = {
     "watch": "Watch: only warn me",

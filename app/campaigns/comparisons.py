@@ -59,7 +59,7 @@ class ComparisonUnit:
             return ""
         return (
             f"{self.title}: {format_comparisons(count)}, which is less than one, so some are never judged. "
-            f"One needs {pluralize(self.judgments_per_system_for_comparisons(MIN_COMPARISONS), 'judgment')} per system."
+            f"It takes {pluralize(self.judgments_per_system_for_comparisons(MIN_COMPARISONS), 'judgment')} per system."
         )
 
 
@@ -112,7 +112,7 @@ def sections_with_comparisons_in_place_of_judgments(
             field,
             name=COMPARISONS_FIELD,
             title=unit.title,
-            description=f"The campaign ends when each system has as many judgments as this gives it. Now {summary}.",
+            description=f"The campaign ends when each system has the judgments that this takes. Now {summary}.",
             kind="number",
             value=values.get(COMPARISONS_FIELD, format_comparisons(unit.count(judgments))),
             minimum=None,

@@ -34,7 +34,7 @@ class ConditionSettings(InputModel):
     tasks_per_block: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, title="Tasks per block",
         description="Empty: the launch divides the tasks per annotator among the conditions; without that limit, a "
-        "block has as many tasks as its condition has for a person.",
+        "block shows all items that its condition has for a person.",
     )  # fmt: skip
     block_pause: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_PAUSE_CHARACTERS)] = Field(
         default=Campaign.block_pause, title="Text between blocks", json_schema_extra=EDITABLE,

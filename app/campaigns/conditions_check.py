@@ -127,14 +127,14 @@ def refuse_empty_condition_cells(column: str, empty: EmptyCells, item_count: int
     """Raise `Conflict` if the column of conditions, or a cell in it, is missing."""
     if empty.count == item_count:
         raise Conflict(
-            f"No item has a cell in the column “{shorten_echo(column)}”, which names its condition. Upload the items "
+            f"The column “{shorten_echo(column)}”, which names conditions, is empty for every item. Upload the items "
             "with this column, or empty the setting, then launch.",
             code="condition_column_missing",
             setting="condition_column",
         )
     if empty.count:
         raise Conflict(
-            f"The item “{shorten_echo(empty.first_item)}” has no cell in the column “{shorten_echo(column)}”, "
+            f"The item “{shorten_echo(empty.first_item)}” has nothing in the column “{shorten_echo(column)}”, "
             "which names its condition. Fill the column for every item, then try again.",
             code="condition_cell_missing",
             setting="condition_column",
@@ -146,14 +146,14 @@ def refuse_empty_content_cells(column: str, empty: EmptyCells, item_count: int) 
     """Raise `Conflict` if the column of contents, or a cell in it, is missing."""
     if empty.count == item_count:
         raise Conflict(
-            f"No item has a cell in the column “{shorten_echo(column)}”, which names its content. Upload the items "
+            f"The column “{shorten_echo(column)}”, which names contents, is empty for every item. Upload the items "
             "with this column, or empty the setting, then launch.",
             code="content_column_missing",
             setting="content_column",
         )
     if empty.count:
         raise Conflict(
-            f"The item “{shorten_echo(empty.first_item)}” has no cell in the column “{shorten_echo(column)}”, "
+            f"The item “{shorten_echo(empty.first_item)}” has nothing in the column “{shorten_echo(column)}”, "
             "which names its content. Fill the column for every item, then try again.",
             code="content_cell_missing",
             setting="content_column",

@@ -104,7 +104,7 @@ class KnownAnswers:
         span = f", from {shorten_echo(first)} to {shorten_echo(last)}" if first != last else ""
         left_out = (
             f" {pluralize(self.impossible_count, 'other value')}, such as “{shorten_echo(self.impossible)}”, "
-            f"{'is' if self.impossible_count == 1 else 'are'} no possible answer."
+            f"{'is' if self.impossible_count == 1 else 'are'} not possible here."
             if self.impossible_count
             else ""
         )
@@ -195,7 +195,7 @@ def choose_gold_id_and_cell_pairs_or_refuse(
     """
     answers, column = known_answers.answers, shorten_echo(known_answers.column)
     if not answers:
-        example = f" “{shorten_echo(known_answers.impossible)}” is none." if known_answers.impossible else ""
+        example = f" Seen: “{shorten_echo(known_answers.impossible)}”." if known_answers.impossible else ""
         message = f"No item has a possible answer in the column “{column}”.{example} Nothing was changed."
         raise Invalid(message, code="known_answers_missing", column=column)
     if known_answers.suspicion:

@@ -19,7 +19,7 @@ from app.campaigns.settings import CampaignSettings
 from app.goals.settings import GOAL_TITLES, NO_GOAL, hint_that_design_has_no_goal_or_empty
 
 GOAL_SETTING = "goal"
-COLLECTS_ALL_NOTE = "It collects all judgments wanted."
+COLLECTS_ALL_NOTE = "It collects all judgments."
 
 
 class NeedText(NamedTuple):

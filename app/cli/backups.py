@@ -96,7 +96,7 @@ def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unver
             asyncio.run(erase_listed_people_again(url, chosen_list))
         problems = asyncio.run(print_backup_comparison_and_return_problems(url, manifest, is_unverified=is_unverified))
     if problems:
-        raise CommandFailure(f"The backup was restored, but not as it was made: {' '.join(problems)} (restore_differs)")
+        raise CommandFailure(f"The restored database differs from the backup: {' '.join(problems)} (restore_differs)")
     click.echo(f"Restored the backup of {manifest.created_at:%Y-%m-%d %H:%M:%S} UTC.")
 
 

@@ -41,8 +41,8 @@ def cluster() -> None:
 def distribute_campaigns(*, is_dry_run: bool) -> None:
     """Store each campaign on one server of a Citus cluster, so that campaigns share several. Stop all servers first.
 
-    DATABASE_URL names the coordinator. Either all tables are distributed, or none is. With --dry-run, empty copies of
-    the tables are, only to list the statements of Easel that would reach several servers at a time.
+    DATABASE_URL names the coordinator. Either all tables are distributed, or none. With --dry-run, only empty copies
+    are distributed, to list the statements of Easel that would reach several servers at a time.
     """
     with open_database_in_any_state_and_yield_url(read_settings()) as url:
         if not is_dry_run:
@@ -122,7 +122,7 @@ def print_table_placement() -> None:
         ("By campaign", placement.by_campaign),
         ("On every server", placement.on_every_server),
         ("On the coordinator", placement.on_coordinator),
-        ("Foreign keys that only Easel keeps", placement.unchecked_foreign_keys),
+        ("Foreign keys only Easel enforces", placement.unchecked_foreign_keys),
     ):
         click.echo("\n".join(wrap_text_into_lines(f"{title}: {', '.join(names)}.", terminal_width(), indent="  ")))
 

@@ -77,7 +77,7 @@ sheet_option = click.option(
 @click.option(
     "--read-as",
     type=click.Choice(["auto", "table", "lines"]),
-    help="A table with a header, or one text per line. Default: by the file; see the documentation of items.",
+    help="A table with a header, or one text per line. Default: detected; see the documentation of items.",
 )
 @click.option("--replace", is_flag=True, help="Replace the items of the draft; otherwise they are added.")
 @click.option("--media", type=READABLE_FILE, help="Zip with the images, recordings or videos that items name.")

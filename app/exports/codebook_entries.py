@@ -54,12 +54,8 @@ ITEM_ENTRIES = {
         f"Upper end of the calibrated 95 % interval of that mean; {REPORT_IF_EVEN}", MEAN_UNIT
     ),
     "shrunken_score": ColumnEntry("Mean, moved towards the means of all items", MEAN_UNIT),
-    "shrunken_low_95": ColumnEntry(
-        f"Lower end of the 95 % interval of the moved mean; {REPORT_IF_SELECTED}", MEAN_UNIT
-    ),
-    "shrunken_high_95": ColumnEntry(
-        f"Upper end of the 95 % interval of the moved mean; {REPORT_IF_SELECTED}", MEAN_UNIT
-    ),
+    "shrunken_low_95": ColumnEntry(f"Lower end of its 95 % interval; {REPORT_IF_SELECTED}", MEAN_UNIT),
+    "shrunken_high_95": ColumnEntry(f"Upper end of its 95 % interval; {REPORT_IF_SELECTED}", MEAN_UNIT),
     "unjudged_by": ColumnEntry("Annotators who said that the item cannot be judged", "annotators", "0, 1, 2, ..."),
     "unjudged_reasons": ColumnEntry("Their reasons, each with its count"),
     "left_pool": ColumnEntry("Whether the item is no longer asked about for that reason", values=FLAG),

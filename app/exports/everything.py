@@ -38,7 +38,7 @@ Data of the campaign `{slug}`, exported by Easel {version} on {date} (UTC).
 - `codebook.csv` explains every column of every CSV file: its meaning, unit and allowed values.
 - Annotators have pseudonyms and names such as A1. {platform_ids}
 - `responses.csv` has all answers; those with `counts` false are left out of the scores.
-- Each file is read at once, one after the other. While a campaign is running, a later file can have newer answers.
+- Files are read one after the other. While a campaign is running, a later file can have newer answers.
 - Images, recordings and videos are not here: the Export page has them in a zip with the items.
 - Read before you publish: `campaign.yaml` and `settings.json` have completion codes and addresses of your study;
   `visits.csv`, `remarks.csv` and `decisions.csv` have what people answered about themselves or wrote.

@@ -252,7 +252,7 @@ def exclusions_sentence(facts: MethodsFacts) -> str:
     total = sum(facts.excluded_by_reason.values())
     excluded_answers = pluralize(facts.excluded_answers, "answer")
     verb = "was" if facts.excluded_answers == 1 else "were"
-    single = f" Of the others, {excluded_answers} {verb} excluded." if facts.excluded_answers else ""
+    single = f" Individually, {excluded_answers} {verb} excluded." if facts.excluded_answers else ""
     if not total:
         return f"No annotator was excluded.{single}"
     reasons = "; ".join(f"{count:,}: {reason}" for reason, count in sorted(facts.excluded_by_reason.items()))

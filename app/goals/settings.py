@@ -17,7 +17,7 @@ RELEASE_ITEMS: WhenReached = "release"
 SCALE_ANSWER_KINDS = ("points", "ordered_classes")
 
 GOAL_TITLES: dict[Goal, str] = {
-    "none": "None: collect all judgments wanted",
+    "none": "None: collect all judgments",
     "best": "We know the best items",
     "threshold": "We know which items are above the threshold",
     "order": "The ranking is clear, for example of systems",

@@ -106,10 +106,7 @@ class CampaignForecast:
         """Warning that the annotators run out before the goal; empty where they never do."""
         if not (often := np.count_nonzero(self.goal_forecast.ran_out)):
             return ""
-        reason = (
-            f"the {pluralize(self.annotators, 'annotator')} have answered all tasks that they may answer before the "
-            "goal is reached"
-        )
+        reason = f"the {pluralize(self.annotators, 'annotator')} run out of tasks before the goal is reached"
         advice = "Find more annotators, or let each of them answer more."
         return f"In {often} of {pluralize(len(self.goal_forecast.ran_out), 'simulated campaign')}, {reason}. {advice}"
 

@@ -236,12 +236,12 @@ def text_on_duration_of_planning(campaign: CampaignWithProgress) -> str:
     max_seconds = usual_seconds * most_new_judgments_per_item(campaign) / USUAL_JUDGMENTS_PER_ITEM
     if max_seconds > MAX_FORECAST_SECONDS:
         return (
-            f"{usual_text}, and longer if the goal is far. This page waits at most "
+            f"{usual_text}, and longer for a hard goal. This page waits at most "
             f"{format_seconds_in_words(MAX_FORECAST_SECONDS)}; “easel plan {campaign.slug}” has no time limit."
         )
     max_text = format_seconds_in_words(max_seconds)
     is_same = max_text == format_seconds_in_words(usual_seconds)
-    return f"{usual_text}." if is_same else f"{usual_text}, and up to {max_text} if the goal is far."
+    return f"{usual_text}." if is_same else f"{usual_text}, and up to {max_text} for a hard goal."
 
 
 def format_seconds_in_words(seconds: float) -> str:

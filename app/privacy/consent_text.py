@@ -302,7 +302,7 @@ def retention_contradictions(facts: StudyFacts, consent: str, max_days: int | No
     warnings = []
     if named - chosen:
         warnings.append(
-            f"The consent text says {days_text(named - chosen)}, but no retention in the settings has this length."
+            f"The consent text says {days_text(named - chosen)}, but no setting erases data after that time."
         )
     if chosen - named:
         warnings.append(

@@ -44,8 +44,8 @@ class PrivacySettings(InputModel):
     )  # fmt: skip
     free_text_days: RetentionDays = Field(
         default=Campaign.free_text_days, json_schema_extra=EDITABLE,
-        title="Keep comments and answers about people for (days)",
-        description="Days after the study ends until comments and answers about people are erased. Empty: never.",
+        title="Keep comments and personal answers for (days)",
+        description="Days after the study ends until comments and personal answers are erased. Empty: never.",
     )  # fmt: skip
     telemetry_days: RetentionDays = Field(
         default=Campaign.telemetry_days, title="Keep telemetry for (days)", json_schema_extra=EDITABLE,

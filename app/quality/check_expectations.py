@@ -87,7 +87,7 @@ def refuse_expectations_in_other_columns(designs: CriterionDesigns, cells: Mappi
     for column, cell in cells.items():
         if cell.strip() and column not in columns and column != SET_COLUMN:
             raise Invalid(
-                f"This campaign has no use for “{shorten_echo(column)}”. It reads expected answers from "
+                f"This campaign does not use “{shorten_echo(column)}”. It reads expected answers from "
                 f"{join_names(columns)}.",
                 code="expected_misplaced",
                 columns=columns,
@@ -140,7 +140,7 @@ def iterate_reasons_expectations_are_impossible(
         if name not in design_by_name:
             asked = f"the criteria {join_names(list(design_by_name))}" if designs[0][0] else "one question"
             about = f"the criterion “{name}”" if name else "one question"
-            yield f"It expects an answer about {about}, but the campaign asks {asked}"
+            yield f"It is about {about}, but the campaign has {asked}"
             continue
         for reason in iterate_reasons_expectation_is_impossible(design_by_name[name], answer):
             yield f"{name}: {reason}" if name else reason

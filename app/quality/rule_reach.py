@@ -145,7 +145,7 @@ def sentences_on_check_counts_and_failures_needed(
             sentences.append(f"{pluralize(count, f'{kind} item')}{met_by_one_person}.")
         if kind in rules and (count or kind == "gold"):
             need = rules[kind].rule.least_work_requirement(campaign.design.value_kind, campaign.false_alarms / 1000)
-            sentences.append(f"The rule “{rules[kind].rule.title}” flags no one before {need.count} failed ones.")
+            sentences.append(f"The rule “{rules[kind].rule.title}” flags no one before {need.count} failures.")
     return " ".join(sentences)
 
 

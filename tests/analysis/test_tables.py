@@ -179,7 +179,7 @@ def test_agreement_begins_with_what_its_figures_say_together():
     assert found.verdict == (
         f"Annotators agree more than by chance: Krippendorff’s alpha is {alpha['value']:.2f} (95 % interval "
         f"{alpha['low']:.2f} to {alpha['high']:.2f}). By convention (Krippendorff 2004), single judgments "
-        "agree enough to rely on (0.800 or more). The order of the items would come out nearly the same again: a "
+        "agree enough to rely on (0.800 or more). A new order of the items would be nearly the same: a "
         f"ranking from as many new judgments would correlate {again['value']:.2f} "
         f"({again['low']:.2f} to {again['high']:.2f}) with this one."
     )

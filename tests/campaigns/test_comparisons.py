@@ -41,7 +41,7 @@ def test_a_unit_counts_comparisons(items_per_hit, always_shown, title, one):
     assert (counted.title, counted.judgments_per_system_for_comparisons(1)) == (title, one)
     assert counted.count(one) == pytest.approx(1)
     assert counted.warning(one) == ""
-    assert f"One needs {one} judgments per system." in counted.warning(one - 1)
+    assert f"It takes {one} judgments per system." in counted.warning(one - 1)
 
 
 def test_items_that_are_no_systems_have_no_comparisons():

@@ -62,7 +62,7 @@ async def test_the_page_of_the_step_tells_what_the_launch_would_refuse(engine, r
         assert "3 tasks of 2 need 6" in (await researcher.get(f"/admin/campaigns/{draft.slug}/{page}")).text
     await set_fields(engine, draft, 4, voice="")
     page = (await researcher.get(f"/admin/campaigns/{draft.slug}/settings/how-much")).text
-    assert "has no cell in the column “voice”" in page
+    assert "has nothing in the column “voice”" in page
 
 
 async def test_a_limit_per_person_that_blocks_cannot_fill_is_a_note_from_every_door(engine, researcher, api_client):  # noqa: F811

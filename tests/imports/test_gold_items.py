@@ -90,7 +90,7 @@ async def test_the_items_and_the_step_quality_count_how_many_an_annotator_meets(
     for page in pages:
         assert re.search(
             r"3 gold items; with \d tasks? per person an annotator sees about [\d.]+\. "
-            r"The rule “Fails gold items” flags no one before 5 failed ones",
+            r"The rule “Fails gold items” flags no one before 5 failures",
             page,
         )
 
@@ -112,7 +112,7 @@ async def test_where_no_goal_fits_the_step_says_why_in_the_words_of_the_refusal(
     campaign = await create_draft(engine, criteria=criteria_settings(2))
     page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/how-much")).text)
     reason = "a goal is about one criterion, so a draft first needs a “Deciding criterion”"
-    assert f"This campaign cannot have a goal: {reason}. It collects all judgments wanted." in page
+    assert f"This campaign cannot have a goal: {reason}. It collects all judgments." in page
 
 
 async def test_gold_items_without_ids_get_the_next_numbers(researcher, engine, campaign):

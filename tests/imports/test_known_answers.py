@@ -85,7 +85,7 @@ async def test_values_that_no_answer_can_have_are_counted_and_never_used(researc
     await import_items(engine, campaign, TRUTH + "x1,no answer,\nx2,too high,400\nx3,a word,much\n")
     page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/items")).text)
     assert "11 items have a known answer" in page
-    assert "2 other values, such as “400”, are no possible answer." in page
+    assert "2 other values, such as “400”, are not possible here." in page
 
 
 async def test_shares_on_a_scale_of_points_are_refused(researcher, api_client, engine):  # noqa: F811  (the fixture)

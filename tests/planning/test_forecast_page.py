@@ -188,7 +188,7 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
     found = await forecast_cost_of_goal_or_refuse(engine, campaign.slug, annotators=3, runs=2, now=NOW)
     assert found.annotators_note == "Planned for 3 annotators."
     assert found.annotators_run_out_warning_or_empty.startswith(
-        "In 2 of 2 simulated campaigns, the 3 annotators have answered all tasks that they may answer"
+        "In 2 of 2 simulated campaigns, the 3 annotators run out of tasks"
     )
     *_, last = (await researcher.get(address + "2", headers=FETCHED)).text.splitlines()
     assert json.loads(last)["error"]["code"] == "too_few_annotators"
@@ -221,7 +221,7 @@ async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segment
     campaign = await create_campaign_of_systems(engine, outputs_table(segments=25), **asked)
     found = await forecast_cost_of_goal_or_refuse(engine, campaign.slug, annotators=4, runs=1, now=NOW)
     assert found.annotators_run_out_warning_or_empty.startswith(
-        "In 1 of 1 simulated campaign, the 4 annotators have answered all tasks that they may answer"
+        "In 1 of 1 simulated campaign, the 4 annotators run out of tasks"
     )
     with pytest.raises(Refusal, match="needs 100 more tasks, and each annotator may answer 25"):
         await forecast_cost_of_goal_or_refuse(engine, campaign.slug, annotators=3, runs=1, now=NOW)
@@ -501,7 +501,7 @@ def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
     )
     said = replace(forecast, goal_forecast=never, annotators=9).annotators_run_out_warning_or_empty
     assert said.startswith(
-        "In 2 of 3 simulated campaigns, the 9 annotators have answered all tasks that they may answer before the"
+        "In 2 of 3 simulated campaigns, the 9 annotators run out of tasks before the"
     )
     assert forecast.annotators_run_out_warning_or_empty == ""
 

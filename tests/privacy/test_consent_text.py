@@ -56,7 +56,7 @@ async def test_a_text_made_from_the_settings_has_no_warning(engine):
 @pytest.mark.parametrize(
     ("settings", "warning"),
     [
-        ({"consent": "We keep names for 60 days."}, "says 60 days, but no retention"),
+        ({"consent": "We keep names for 60 days."}, "says 60 days, but no setting"),
         ({"consent": "We keep names for 60 days."}, "after 30 and 90 days, but the consent text does not say so"),
         ({"consent": "Write to [name and address]."}, "still has blanks: [name and address]"),
         ({"consent": "Take part!"}, "does not contain the contact of the settings"),

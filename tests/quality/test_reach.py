@@ -160,7 +160,7 @@ def test_how_many_checks_one_person_meets():
 
 
 def test_the_list_of_items_says_how_many_checks_there_are_and_how_many_one_person_meets(subtests):
-    rule = " The rule “Fails gold items” flags no one before 5 failed ones."
+    rule = " The rule “Fails gold items” flags no one before 5 failures."
     for settings, counts, sentences in (
         ({}, {}, f"0 gold items.{rule}"),
         ({}, {"gold": 6}, f"6 gold items; no task shows them until you set “Tasks with a check (%)”.{rule}"),

@@ -56,22 +56,22 @@ class CampaignTotalsSchema(BaseModel):
 
     tasks: int = Field(description="HITs that annotators answer.")
     check_places: int = Field(
-        description="Places that gold and attention items take in these HITs, on average; they bring no judgments."
+        description="Places that gold and attention items take in these HITs, on average; they add no judgments."
     )
     people: int | None = Field(
-        description="People to recruit at least; null without items or a limit of HITs per annotator."
+        description="Fewest people to recruit; null without items or a limit of HITs per annotator."
     )
     people_at_most: int | None = Field(
-        description="People to recruit at most if no one judges an item twice, since the last ones find fewer HITs."
+        description="Most people to recruit if no one judges an item twice, since the last ones find fewer HITs."
     )
-    minutes_per_person: int | None = Field(description="Minutes of one person, if the settings say them.")
+    minutes_per_person: int | None = Field(description="Minutes per person, if known.")
     pay_per_person: float | None = Field(description="Pay of one person in the campaign's currency, if known.")
     hours: float | None = Field(description="Hours of work, if the settings say how many minutes a HIT takes.")
     pay: float | None = Field(
-        description="Pay in the campaign's currency, if the settings say it: of all HITs; where a platform pays each "
-        "person one reward, of as many people as `people`."
+        description="Pay in the campaign's currency, if set: for all HITs or, where a platform pays each "
+        "person one reward, for `people` people."
     )
-    pay_at_most: float | None = Field(description="Pay of as many people as `people_at_most`, else the same as `pay`.")
+    pay_at_most: float | None = Field(description="Pay for `people_at_most` people, or the same as `pay`.")
     pay_per_hour: float | None = Field(description="Pay per hour of work, if both are known.")
 
     @classmethod

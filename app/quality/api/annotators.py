@@ -279,7 +279,7 @@ async def get_law_edition(connection: Transaction, slug: str) -> CampaignLawEdit
 async def move_campaign_to_newest_edition(database: Database, slug: str, now: Now) -> CampaignLawEdition:
     """Recompute all posteriors from the same answers, under the newest edition of the campaign's update law.
 
-    Annotation continues meanwhile. The reply comes when the new posteriors are the present ones.
+    Annotation continues meanwhile. The reply comes when the new posteriors are in use.
     """
     before = await law_editions.move_to_newest_edition_and_return_former(database, slug, now=now)
     return CampaignLawEdition(law=before.law, edition=before.newest, newest=before.newest)

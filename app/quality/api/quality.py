@@ -87,8 +87,8 @@ class RuleStateOfAnnotator(BaseModel):
     """State of a rule for an annotator."""
 
     state: Literal["flagged", "fine", "unknown", "off"] = Field(
-        description="flagged: there is a finding. fine: nothing was found, and the rule's test excludes an annotator "
-        "whom it looks for, or the annotator passed all checks in the end, as few who guess do. unknown: the rule "
+        description="flagged: there is a finding. fine: nothing was found, and the answers rule out what the "
+        "rule looks for, or all checks were passed in the end, as few guessers manage. unknown: the rule "
         "cannot tell yet, or cannot find anyone here."
     )
     evidence: str = Field(description="The reason for the state, as a sentence.")

@@ -54,8 +54,8 @@ class AgreementWithOthers(QualityRule):
     share_percent: Percent = Field(
         default=50, title="At least (% of the usual agreement)",
         description=(
-            "The usual agreement is the median of the other annotators. For labels, agreement counts from chance (0 "
-            "%) to the usual (100 %)."
+            "The usual agreement is the median of the other annotators. For labels, 0 % is chance and 100 "
+            "% is the usual share."
         ),
     )  # fmt: skip
     fewest_others: int = Field(
@@ -146,7 +146,7 @@ class AgreementWithOthers(QualityRule):
         elif high < self.share_percent / 100 * usual:
             state = "flagged"
         sentence = (
-            f"Agreement with the others is {figure}{usual_text}. It is over {comparable.sum()} judgments of items that "
+            f"Agreement with the others is {figure}{usual_text}. It is from {comparable.sum()} judgments of items that "
             f"{self.fewest_others} or more others judged."
         )
         measures = {"agreement": agreement, "low": low, "high": high, "usual": usual}
@@ -169,7 +169,7 @@ class AgreementWithOthers(QualityRule):
         if np.isnan(usual):
             state, usual_text = "unknown", ""
         elif usual - chance < MIN_AGREEMENT_ABOVE_CHANCE:
-            state, usual_text = "unknown", f"{usual_text}, too much to tell anyone from a guesser"
+            state, usual_text = "unknown", f"{usual_text}, too high to tell anyone from a guesser"
         elif is_event_share_above_limit(
             differs, judgments, 1.0 - chance - self.share_percent / 100 * (usual - chance), false_alarm_rate
         ):

@@ -43,7 +43,7 @@ class TooFast(QualityRule):
     )
     fewest_hits: int = Field(
         default=5, ge=1, le=1000, title="Tasks, at least",
-        description="Annotators with fewer tasks do not count for the usual time.",
+        description="Annotators with fewer tasks do not affect the usual time.",
     )  # fmt: skip
 
     def measure_for_comparison(self, behaviour: AnnotatorBehaviour) -> float:
@@ -69,7 +69,7 @@ class TooFast(QualityRule):
         known_seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
         fast_hits = int((known_seconds < self.share_percent / 100 * usual).sum())
         if np.isnan(usual) or not len(known_seconds):
-            return RuleAssessment("unknown", f"Answered {pluralize(len(known_seconds), 'task')} in a known time.")
+            return RuleAssessment("unknown", f"Times of {pluralize(len(known_seconds), 'task')} are known.")
         median = float(np.median(known_seconds))
         sentence = f"Answered {fast_hits} of {len(known_seconds)} tasks in less than {self.share_percent:g} %"
         sentence += f" of the usual {usual:.1f} s; the median is {median:.1f} s."

@@ -33,7 +33,7 @@ class UnplayedRule(QualityRule):
 
     least_percent: Percent = Field(
         default=50,
-        title="Enough: at least (% of the length)",
+        title="Enough played (% of the length)",
         description="Share of a recording or video that must be played before its item is judged.",
     )
     careful_percent: Percent = Field(

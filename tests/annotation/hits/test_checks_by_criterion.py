@@ -141,7 +141,7 @@ async def test_criteria_that_were_renamed_since_are_told_at_the_launch(engine):
 
     async with engine.begin() as connection:
         await settings_edits.store_changed_settings_or_refuse(connection, campaign.slug, with_new_names)
-    with pytest.raises(Conflict, match="about the criterion “fluency”, but the campaign asks the criteria new ade"):
+    with pytest.raises(Conflict, match="about the criterion “fluency”, but the campaign has the criteria new ade"):
         await apply_action(engine, campaign)
 
 
@@ -193,7 +193,7 @@ async def test_items_become_checks_by_criterion_on_the_page_and_by_a_program(res
 async def test_a_table_with_an_expected_answer_that_no_criterion_reads_is_refused(engine):
     campaign = await create_draft(engine, criteria=criteria_settings(2))
     table = "id,text,check,expected,expected fluency\nv1,one,,,\ng1,gold one,gold,50,40\n"
-    with pytest.raises(Invalid, match="no use for “expected”") as refusal:
+    with pytest.raises(Invalid, match="does not use “expected”") as refusal:
         await import_items(engine, campaign, table)
     assert refusal.value.code == "expected_misplaced"
 
