@@ -4,8 +4,9 @@ openpyxl reads the sheet row by row. The sizes in the zip's directory are checke
 beyond the size that the directory gives. Lines of the table are the sheet's row numbers.
 """
 
+import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from functools import partial
 from typing import Any, BinaryIO, NoReturn, TypeVar
@@ -37,6 +38,11 @@ from app.uploads.rows import READ_AS_LINES, ReadOptions, UploadedTable
 Result = TypeVar("Result")
 
 WORKBOOK_PART = "xl/workbook.xml"
+SHEETS_FOLDER = "xl/worksheets/"
+LONGEST_FORMULA_TAG = 40  # bytes
+FORMULA_TAG_PATTERN = re.compile(rb"<(\w{1,30}:)?f[\s/>]")
+BYTES_PER_READ = 1 << 20
+TEXT_RESULT_TYPE = "str"  # how openpyxl and the file call the result of a formula that is a text
 MAX_SHEETS = 200
 MAX_SHEET_ROWS = 1_048_576  # of Excel
 MAX_SHEET_CELLS = 50_000_000  # counting the gaps in rows, which take time though they take no room in the file
@@ -66,8 +72,9 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, read_options: ReadOption
 
     Raises:
         TooLarge: `file_too_large`, `zip_too_dense`, `workbook_too_large`.
-        Invalid: `file_empty`, `workbook_unreadable`, `zip_encrypted`, `sheet_unknown`, `ragged_row`, `column_unnamed`,
-            `column_twice`, `too_many_columns`, `read_as_unsuited`; while rows are read `cell_too_long`.
+        Invalid: `file_empty`, `workbook_unreadable`, `zip_encrypted`, `sheet_unknown`, `formula_without_result`,
+            `ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`, `read_as_unsuited`; while rows are read
+            `cell_too_long`.
 
     """
     import openpyxl  # slow to import, and few uploads are workbooks
@@ -85,10 +92,11 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, read_options: ReadOption
         raise TooLarge(message, code="workbook_too_large")
     if sheet is not None and sheet not in worksheets:
         raise_unknown_sheet_refusal(sheet, list(worksheets))
-    candidates = [sheet] if sheet is not None else list(worksheets)
+    candidates = [sheet] if sheet is not None else titles_with_visible_sheets_first(worksheets)
     title = next((name for name in candidates if has_sheet_content(worksheets[name])), None)
     if title is None:
         raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
+    refuse_formula_without_result(file, worksheets[title])
     scan = scan_all_rows_up_to_refusal(iterate_rows_of_sheet(worksheets[title]), ",")
     if scan.refusal:
         raise scan.refusal
@@ -157,6 +165,63 @@ def raise_unknown_sheet_refusal(sheet: str, titles: Sequence[str]) -> NoReturn:
     )
 
 
+def titles_with_visible_sheets_first(worksheets: Mapping[str, Any]) -> list[str]:
+    return sorted(worksheets, key=lambda title: worksheets[title].sheet_state != "visible")
+
+
+def refuse_formula_without_result(file: BinaryIO, worksheet: Any) -> None:
+    """Raise `Invalid` (`formula_without_result`) if the result of a formula is not stored in the sheet.
+
+    Programs that write formulas often leave the results to Excel, and the cells would be read as empty.
+    """
+    try:
+        place = place_of_formula_without_result_or_none(file, worksheet)
+    except Exception:  # noqa: BLE001 - openpyxl reads results of formulas that it cannot read itself
+        return
+    if place is not None:
+        line, column = place
+        raise Invalid(
+            f"Line {line}: the workbook has no result of the formula in column {column}. Open it in Excel or "
+            "LibreOffice, save it there, and import it then. Nothing was imported.",
+            code="formula_without_result",
+            line=line,
+            column=column,
+        )
+
+
+def place_of_formula_without_result_or_none(file: BinaryIO, worksheet: Any) -> tuple[int, str] | None:
+    """Return the line and the column of the first such formula; an empty text is a result."""
+    import openpyxl  # slow to import, and few uploads are workbooks
+
+    if not has_any_sheet_formulas(file):
+        return None
+    formulas = openpyxl.load_workbook(file, read_only=True, keep_links=False)[worksheet.title]
+    rows = zip(iterate_cells_of_sheet(formulas), iterate_cells_of_sheet(worksheet), strict=True)
+    for line, (row, results) in enumerate(rows, start=1):
+        for cell, result in zip(row, results, strict=True):
+            if cell.data_type == "f" and result.value is None and result.data_type != TEXT_RESULT_TYPE:
+                return line, cell.column_letter
+    return None
+
+
+def has_any_sheet_formulas(file: BinaryIO) -> bool:
+    with zipfile.ZipFile(file) as workbook:
+        return any(
+            has_part_formulas(workbook, name) for name in workbook.namelist() if name.startswith(SHEETS_FOLDER)
+        )
+
+
+def has_part_formulas(workbook: zipfile.ZipFile, name: str) -> bool:
+    """Return whether a sheet has formulas, without reading all of it into memory."""
+    end = b""
+    with workbook.open(name) as part:
+        while chunk := part.read(BYTES_PER_READ):
+            if FORMULA_TAG_PATTERN.search(end + chunk):
+                return True
+            end = chunk[-LONGEST_FORMULA_TAG:]
+    return False
+
+
 def has_sheet_content(worksheet: Any) -> bool:
     return any(any(map(str.strip, row.cells)) for row in iterate_rows_of_sheet(worksheet))
 
@@ -166,14 +231,8 @@ def iterate_rows_of_sheet(worksheet: Any) -> Iterator[DelimitedRow]:
 
     Raises `Invalid` (`workbook_unreadable`) and `TooLarge` (`workbook_too_large`).
     """
-    worksheet.reset_dimensions()  # some programs write wrong ones, and openpyxl would cut the sheet there
-    rows = iter(worksheet.iter_rows())
-    cell_count = line = width = empty_count = 0
-    while (row := call_openpyxl_or_refuse(partial(next, rows, None))) is not None:
-        line += 1
-        cell_count += len(row)
-        if line > MAX_SHEET_ROWS or cell_count > MAX_SHEET_CELLS:
-            raise_huge_sheet_refusal_at_line(line)
+    width = empty_count = 0
+    for line, row in enumerate(iterate_cells_of_sheet(worksheet), start=1):
         cells = call_openpyxl_or_refuse(partial(cells_without_trailing_blanks, row))
         if not cells:
             empty_count += 1
@@ -183,6 +242,19 @@ def iterate_rows_of_sheet(worksheet: Any) -> Iterator[DelimitedRow]:
                 yield DelimitedRow(skipped_line, [""] * width, ("",))
         width, empty_count = width or len(cells), 0
         yield DelimitedRow(line, cells + [""] * (width - len(cells)), ("",))
+
+
+def iterate_cells_of_sheet(worksheet: Any) -> Iterator[Sequence[Any]]:
+    """Yield the cells of each row. Raises `Invalid` (`workbook_unreadable`) and `TooLarge` (`workbook_too_large`)."""
+    worksheet.reset_dimensions()  # some programs write wrong ones, and openpyxl would cut the sheet there
+    rows = iter(worksheet.iter_rows())
+    cell_count = line = 0
+    while (row := call_openpyxl_or_refuse(partial(next, rows, None))) is not None:
+        line += 1
+        cell_count += len(row)
+        if line > MAX_SHEET_ROWS or cell_count > MAX_SHEET_CELLS:
+            raise_huge_sheet_refusal_at_line(line)
+        yield row
 
 
 def raise_huge_sheet_refusal_at_line(line: int) -> NoReturn:

@@ -94,7 +94,7 @@ def get_read_options_of_request(
     ] = None,
     sheet: Annotated[
         str | None,
-        Query(description="Sheet of an Excel workbook. Default: the first one that has content.", max_length=200),
+        Query(description="Sheet of an Excel workbook. Default: the first visible one with content.", max_length=200),
     ] = None,
     read_as: Annotated[
         str | None,
