@@ -213,3 +213,10 @@ def test_a_formula_without_a_stored_result_is_refused_since_its_cell_would_be_em
 def test_a_formula_counts_by_its_stored_result_which_may_be_an_empty_text():
     assert read(formula_cells('<c r="B2"><f>1+1</f><v>2</v></c>'))[1][0].values["text"] == "2"
     assert read(formula_cells('<c r="B2" t="str"><f>""</f><v></v></c>'))[1][0].values["text"] == ""
+
+
+def test_line_ends_that_excel_writes_as_codes_are_line_ends():
+    codes = {"one_x000D_\ntwo": "one\ntwo", "one_x000d_two_x000A_": "one\ntwo\n", "a_x0009_b _x0041_": "a\tb _x0041_"}
+    for written, text in codes.items():
+        content = with_rows(("A", 1, "id"), ("A", 2, written))
+        assert read(content)[1][0].values["id"] == text

@@ -47,6 +47,8 @@ MAX_SHEETS = 200
 MAX_SHEET_ROWS = 1_048_576  # of Excel
 MAX_SHEET_CELLS = 50_000_000  # counting the gaps in rows, which take time though they take no room in the file
 SHOWN_DIGITS = 15  # of a number in Excel
+# How workbooks write characters that XML does not keep.
+CODE_OF_LINE_END_OR_TAB = re.compile(r"_x000D_\n?|_x000A_|_x0009_", re.IGNORECASE)
 
 
 def is_excel_workbook_refusing_huge_zip(file: BinaryIO) -> bool:
@@ -285,6 +287,8 @@ def text_of_cell_as_displayed(value: Any, number_format: str) -> str:
     """Return a cell as a person sees it: 1 for 1.0, 007 for a 7 in the format 000, dates in ISO 8601."""
     if value is None:
         return ""
+    if isinstance(value, str):
+        return text_with_line_ends_and_tabs(value)
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
@@ -294,3 +298,8 @@ def text_of_cell_as_displayed(value: Any, number_format: str) -> str:
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time.min else value.isoformat(" ", "seconds")
     return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def text_with_line_ends_and_tabs(text: str) -> str:
+    """Return the text of a cell with line ends and tabs instead of their codes."""
+    return CODE_OF_LINE_END_OR_TAB.sub(lambda code: "\t" if "9" in code[0] else "\n", text) if "_x" in text else text
