@@ -220,3 +220,20 @@ def test_line_ends_that_excel_writes_as_codes_are_line_ends():
     for written, text in codes.items():
         content = with_rows(("A", 1, "id"), ("A", 2, written))
         assert read(content)[1][0].values["id"] == text
+
+
+def test_merged_cells_are_named_since_only_their_first_cell_has_the_text():
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    for row in (["id", "text", "source"], ["a", "x", "both"], ["b", "y", None]):
+        sheet.append(row)
+    note = "This workbook has merged cells. Only the first cell of each has its text, and the others are empty."
+    saved = io.BytesIO()
+    book.save(saved)
+    assert note not in read(saved.getvalue())[0].notes
+    sheet.merge_cells("C2:C3")
+    merged = io.BytesIO()
+    book.save(merged)
+    upload, rows = read(merged.getvalue())
+    assert note in upload.notes
+    assert [row.values["source"] for row in rows] == ["both", ""]

@@ -99,8 +99,7 @@ def unknown_parameter_text(name: str, known: Collection[str]) -> str:
 
 
 def iterate_query_parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
-    """Yield the name of each parameter of the query that a route and its dependencies read, and whether it is a list.
-    """
+    """Yield the name of each parameter of the query that a route and its dependencies read, and if it is a list."""
     for parameter in dependant.query_params:
         model = parameter.field_info.annotation
         if isinstance(model, type) and issubclass(model, BaseModel):

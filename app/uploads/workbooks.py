@@ -39,8 +39,9 @@ Result = TypeVar("Result")
 
 WORKBOOK_PART = "xl/workbook.xml"
 SHEETS_FOLDER = "xl/worksheets/"
-LONGEST_FORMULA_TAG = 40  # bytes
+LONGEST_TAG = 50  # bytes
 FORMULA_TAG_PATTERN = re.compile(rb"<(\w{1,30}:)?f[\s/>]")
+MERGED_CELLS_TAG_PATTERN = re.compile(rb"<(\w{1,30}:)?mergeCell[\s/>]")
 BYTES_PER_READ = 1 << 20
 TEXT_RESULT_TYPE = "str"  # how openpyxl and the file call the result of a formula that is a text
 MAX_SHEETS = 200
@@ -109,8 +110,7 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, read_options: ReadOption
     columns, notes = column_names_by_position_and_notes(scan, read_options)
     if len(worksheets) > 1:
         notes.insert(0, f"Sheet “{shorten_echo(title)}” was read, one of {len(worksheets)}.")
-    if scan.empty_row_count:
-        notes.append(f"Skipped {pluralize(scan.empty_row_count, 'row')} without any content.")
+    notes += iterate_notes_on_cells(file, scan.empty_row_count)
     return UploadedTable(
         "xlsx",
         tuple(columns.values()),
@@ -122,6 +122,14 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, read_options: ReadOption
         sheets=tuple(worksheets),
         has_header=has_header,
     )
+
+
+def iterate_notes_on_cells(file: BinaryIO, empty_row_count: int) -> Iterator[str]:
+    """Yield a sentence about merged cells, and one about empty rows, if there are any."""
+    if has_any_sheet_tag(file, MERGED_CELLS_TAG_PATTERN):
+        yield "This workbook has merged cells. Only the first cell of each has its text, and the others are empty."
+    if empty_row_count:
+        yield f"Skipped {pluralize(empty_row_count, 'row')} without any content."
 
 
 def refuse_unsafe_workbook(file: BinaryIO, max_mb: int) -> None:
@@ -145,7 +153,7 @@ def refuse_unsafe_workbook(file: BinaryIO, max_mb: int) -> None:
 
 
 def call_openpyxl_or_refuse(function: Callable[[], Result]) -> Result:
-    """Return the result of a call into openpyxl. Raises `Invalid` (`workbook_unreadable`) if it fails."""
+    """Return the result of a call that reads a workbook. Raises `Invalid` (`workbook_unreadable`) if it fails."""
     try:
         return function()
     except Exception:  # noqa: BLE001 - a damaged workbook makes openpyxl raise errors of any kind
@@ -195,7 +203,7 @@ def place_of_formula_without_result_or_none(file: BinaryIO, worksheet: Any) -> t
     """Return the line and the column of the first such formula; an empty text is a result."""
     import openpyxl  # slow to import, and few uploads are workbooks
 
-    if not has_any_sheet_formulas(file):
+    if not has_any_sheet_tag(file, FORMULA_TAG_PATTERN):
         return None
     formulas = openpyxl.load_workbook(file, read_only=True, keep_links=False)[worksheet.title]
     rows = zip(iterate_cells_of_sheet(formulas), iterate_cells_of_sheet(worksheet), strict=True)
@@ -206,21 +214,25 @@ def place_of_formula_without_result_or_none(file: BinaryIO, worksheet: Any) -> t
     return None
 
 
-def has_any_sheet_formulas(file: BinaryIO) -> bool:
-    with zipfile.ZipFile(file) as workbook:
-        return any(
-            has_part_formulas(workbook, name) for name in workbook.namelist() if name.startswith(SHEETS_FOLDER)
-        )
+def has_any_sheet_tag(file: BinaryIO, pattern: re.Pattern[bytes]) -> bool:
+    """Return whether any sheet of a workbook has such a tag. Raises `Invalid` (`workbook_unreadable`)."""
+
+    def is_in_any_sheet() -> bool:
+        with zipfile.ZipFile(file) as workbook:
+            sheets = [name for name in workbook.namelist() if name.startswith(SHEETS_FOLDER)]
+            return any(has_part_tag(workbook, name, pattern) for name in sheets)
+
+    return call_openpyxl_or_refuse(is_in_any_sheet)
 
 
-def has_part_formulas(workbook: zipfile.ZipFile, name: str) -> bool:
-    """Return whether a sheet has formulas, without reading all of it into memory."""
+def has_part_tag(workbook: zipfile.ZipFile, name: str, pattern: re.Pattern[bytes]) -> bool:
+    """Return whether a part of a workbook has such a tag, without reading all of it into memory."""
     end = b""
     with workbook.open(name) as part:
         while chunk := part.read(BYTES_PER_READ):
-            if FORMULA_TAG_PATTERN.search(end + chunk):
+            if pattern.search(end + chunk):
                 return True
-            end = chunk[-LONGEST_FORMULA_TAG:]
+            end = chunk[-LONGEST_TAG:]
     return False
 
 
