@@ -69,8 +69,8 @@ IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
     ),
     422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `workbook_unreadable`, `sheet_unknown`, "
     "`formula_without_result`, `not_a_table`, `gzip_unreadable`, `zip_not_one_table`, "
-    "`not_utf8` (`details.encodings` can be chosen), `encoding_unknown`, `encoding_unsuited`, `nul_byte`, `csv_unreadable`, "
-    "`quotes_unclear`, `quotes_unknown`, `read_as_unknown`, `read_as_unsuited`, `json_unreadable`, `json_no_rows`, "
+    "`not_utf8` (`details.encodings` can be chosen), `encoding_unknown`, `encoding_unsuited`, `nul_byte`, "
+    "`csv_unreadable`, `quotes_unclear`, `quotes_unknown`, `read_as_unknown`, `read_as_unsuited`, `json_unreadable`, `json_no_rows`, "
     "`json_several_lists`, `ragged_row`, `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`, "
     "`cell_too_long`. What is shown: `shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, "
     "`shown_too_long`. Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, "
