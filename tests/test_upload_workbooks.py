@@ -237,3 +237,25 @@ def test_merged_cells_are_named_since_only_their_first_cell_has_the_text():
     upload, rows = read(merged.getvalue())
     assert note in upload.notes
     assert [row.values["source"] for row in rows] == ["both", ""]
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "text"),
+    [
+        (0.5, "0%", "50%"),
+        (0.07, "0.00%", "7%"),
+        (1, "0%", "100%"),
+        (0.125, "0.0%;[Red]-0.0%", "12.5%"),
+        (0.5, '0.0" % of all"', "0.5"),
+        (0.5, "0.0\\%", "0.5"),
+    ],
+)
+def test_a_number_that_people_see_as_a_percentage_is_one(value, number_format, text):
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    sheet.append(["id", "share"])
+    sheet.append(["a", value])
+    sheet["B2"].number_format = number_format
+    saved = io.BytesIO()
+    book.save(saved)
+    assert read(saved.getvalue())[1][0].values["share"] == text

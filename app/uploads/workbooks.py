@@ -48,6 +48,7 @@ MAX_SHEETS = 200
 MAX_SHEET_ROWS = 1_048_576  # of Excel
 MAX_SHEET_CELLS = 50_000_000  # counting the gaps in rows, which take time though they take no room in the file
 SHOWN_DIGITS = 15  # of a number in Excel
+LITERAL_OF_NUMBER_FORMAT = re.compile(r'"[^"]*"|\\.')
 # How workbooks write characters that XML does not keep.
 CODE_OF_LINE_END_OR_TAB = re.compile(r"_x000D_\n?|_x000A_|_x0009_", re.IGNORECASE)
 
@@ -296,20 +297,32 @@ def is_blank_cell(value: Any) -> bool:
 
 
 def text_of_cell_as_displayed(value: Any, number_format: str) -> str:
-    """Return a cell as a person sees it: 1 for 1.0, 007 for a 7 in the format 000, dates in ISO 8601."""
+    """Return a cell as a person sees it: 1 for 1.0, 007 for a 7 in the format 000, 50% for 0.5 in the format 0%, dates
+    in ISO 8601.
+    """
     if value is None:
         return ""
     if isinstance(value, str):
         return text_with_line_ends_and_tabs(value)
     if isinstance(value, bool):
         return str(value).upper()
-    if isinstance(value, float):
-        value = int(value) if value.is_integer() and abs(value) < 10**SHOWN_DIGITS else f"{value:.{SHOWN_DIGITS}g}"
-    if isinstance(value, int) and set(number_format) == {"0"}:
-        return f"{value:0{len(number_format)}d}"
+    if isinstance(value, int | float):
+        return text_of_number_as_displayed(value, number_format)
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time.min else value.isoformat(" ", "seconds")
     return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def text_of_number_as_displayed(value: float, number_format: str) -> str:
+    if is_percentage_format(number_format):
+        return f"{value * 100:.{SHOWN_DIGITS}g}%"
+    if isinstance(value, float) and not (value.is_integer() and abs(value) < 10**SHOWN_DIGITS):
+        return f"{value:.{SHOWN_DIGITS}g}"
+    return f"{int(value):0{len(number_format)}d}" if set(number_format) == {"0"} else str(int(value))
+
+
+def is_percentage_format(number_format: str) -> bool:
+    return "%" in number_format and "%" in LITERAL_OF_NUMBER_FORMAT.sub("", number_format)
 
 
 def text_with_line_ends_and_tabs(text: str) -> str:
