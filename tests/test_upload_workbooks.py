@@ -172,3 +172,90 @@ def test_damaged_and_hostile_workbooks_are_refused():
         assert isinstance(problem, Invalid)
         assert "damaged or was cut off" in problem.message
     assert refusal(content[:-200]).code == "zip_unreadable"
+
+
+def test_a_sheet_that_people_see_is_read_before_hidden_ones():
+    book = openpyxl.Workbook()
+    for title, state, text in (("Lists", "hidden", "x"), ("Codes", "veryHidden", "y"), ("Data", "visible", "seen")):
+        sheet = book.create_sheet(title)
+        sheet.sheet_state = state
+        sheet.append(["id", "text"])
+        sheet.append(["a", text])
+    saved = io.BytesIO()
+    book.save(saved)
+    upload, rows = read(saved.getvalue())
+    assert (upload.sheet, rows[0].values["text"]) == ("Data", "seen")
+    assert read(saved.getvalue(), sheet="Lists")[1][0].values["text"] == "x"
+
+
+def formula_cells(*cells):
+    """Return a workbook with a header in A1 and B1, and these cells in XML in its second row."""
+    header = CELL.format(column="A", row=1, text="id").replace("</row>", "")
+    header += '<c r="B1" t="inlineStr"><is><t>text</t></is></c></row>'
+    row = '<row r="2"><c r="A2" t="inlineStr"><is><t>a</t></is></c>' + "".join(cells) + "</row>"
+    sheet = MINIMAL_SHEET.format(header + row) + "</worksheet>"
+    return with_part(workbook_bytes({"Items": [["id"]]}), "xl/worksheets/sheet1.xml", sheet)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        '<c r="B2"><f>"x"&amp;"y"</f><v></v></c>',
+        '<c r="B2"><f>1+1</f></c>',
+        '<c r="B2" t="n"><f t="shared" ref="B2:B3" si="0">1+1</f><v/></c>',
+    ],
+)
+def test_a_formula_without_a_stored_result_is_refused_since_its_cell_would_be_empty(cell):
+    problem = refusal(formula_cells(cell))
+    assert (problem.code, problem.details) == ("formula_without_result", {"line": 2, "column": "B"})
+
+
+def test_a_formula_counts_by_its_stored_result_which_may_be_an_empty_text():
+    assert read(formula_cells('<c r="B2"><f>1+1</f><v>2</v></c>'))[1][0].values["text"] == "2"
+    assert read(formula_cells('<c r="B2" t="str"><f>""</f><v></v></c>'))[1][0].values["text"] == ""
+
+
+def test_line_ends_that_excel_writes_as_codes_are_line_ends():
+    codes = {"one_x000D_\ntwo": "one\ntwo", "one_x000d_two_x000A_": "one\ntwo\n", "a_x0009_b _x0041_": "a\tb _x0041_"}
+    for written, text in codes.items():
+        content = with_rows(("A", 1, "id"), ("A", 2, written))
+        assert read(content)[1][0].values["id"] == text
+
+
+def test_merged_cells_are_named_since_only_their_first_cell_has_the_text():
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    for row in (["id", "text", "source"], ["a", "x", "both"], ["b", "y", None]):
+        sheet.append(row)
+    note = "This workbook has merged cells. Only the first cell of each has its text, and the others are empty."
+    saved = io.BytesIO()
+    book.save(saved)
+    assert note not in read(saved.getvalue())[0].notes
+    sheet.merge_cells("C2:C3")
+    merged = io.BytesIO()
+    book.save(merged)
+    upload, rows = read(merged.getvalue())
+    assert note in upload.notes
+    assert [row.values["source"] for row in rows] == ["both", ""]
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "text"),
+    [
+        (0.5, "0%", "50%"),
+        (0.07, "0.00%", "7%"),
+        (1, "0%", "100%"),
+        (0.125, "0.0%;[Red]-0.0%", "12.5%"),
+        (0.5, '0.0" % of all"', "0.5"),
+        (0.5, "0.0\\%", "0.5"),
+    ],
+)
+def test_a_number_that_people_see_as_a_percentage_is_one(value, number_format, text):
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    sheet.append(["id", "share"])
+    sheet.append(["a", value])
+    sheet["B2"].number_format = number_format
+    saved = io.BytesIO()
+    book.save(saved)
+    assert read(saved.getvalue())[1][0].values["share"] == text

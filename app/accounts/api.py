@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field, StringConstraints
 
 from app.accounts import log_query, login, passwords, tokens
@@ -15,9 +15,10 @@ from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.designs.field_flags import RequestBody
 from app.http.dependencies import Database, Now, Transaction, client_network_or_empty, openapi_description_of_refusals
 from app.http.paging import Page
+from app.http.request_problems import require_known_names_once
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
-router = APIRouter(prefix="/api/v1", tags=["Tokens"])
+router = APIRouter(prefix="/api/v1", tags=["Tokens"], dependencies=[Depends(require_known_names_once)])
 
 
 # A maximum length also makes Pydantic refuse text that UTF-8 cannot encode.

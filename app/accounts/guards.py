@@ -39,7 +39,7 @@ from app.http.dependencies import (
     request_base_url,
     require_database_is_current_primary,
 )
-from app.http.request_problems import require_known_parameters
+from app.http.request_problems import require_known_names_once
 
 RESEARCHER_HOME = "/admin"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -267,7 +267,7 @@ def program_router(prefix: str, tag: str, *dependencies: Any, refusals: Mapping[
     return APIRouter(
         prefix=prefix,
         tags=[tag],
-        dependencies=[Depends(require_program_token), Depends(require_known_parameters), *dependencies],
+        dependencies=[Depends(require_program_token), Depends(require_known_names_once), *dependencies],
         responses=openapi_description_of_refusals(dict(sorted(all_refusals.items()))),
     )
 

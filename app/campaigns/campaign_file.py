@@ -86,7 +86,8 @@ class ItemsOfFile(BaseModel):
         default=None, description="Whether its quotation marks enclose cells or are part of the text."
     )
     sheet: RequiredLine | None = Field(
-        default=None, description="Sheet to read if it is an Excel workbook. Default: the first one that has content."
+        default=None,
+        description="Sheet to read if it is an Excel workbook. Default: the first visible one with content.",
     )
     read_as: Literal["auto", "table", "lines"] | None = Field(
         default=None,

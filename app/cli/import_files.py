@@ -34,7 +34,7 @@ quotes_option = click.option(
     help="Whether quotation marks enclose cells or are part of the text. Default: detected from the file.",
 )
 sheet_option = click.option(
-    "--sheet", metavar="NAME", help="Sheet of an Excel workbook. Default: the first one that has content."
+    "--sheet", metavar="NAME", help="Sheet of an Excel workbook. Default: the first visible one with content."
 )
 
 

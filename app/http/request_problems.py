@@ -1,9 +1,12 @@
 """Problems of an invalid request, with the place and the words that a program or its author can act on."""
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_origin
 
 from fastapi import Request
 from fastapi.dependencies.models import Dependant
@@ -63,36 +66,66 @@ def field_path(location: Location) -> str:
     return ".".join(shorten_echo(str(part)) for part in location if part != "body") or "body"
 
 
-async def require_known_parameters(request: Request) -> None:
-    """Raise `RequestValidationError` if the query has a parameter that the route does not read.
+async def require_known_names_once(request: Request) -> None:
+    """Raise `RequestValidationError` if a request has a parameter that the route does not read, or a name twice.
 
-    Dropped silently, a misspelled `offset` would let a program read the first page for ever.
+    Dropped silently, a misspelled `offset` would let a program read the first page for ever, and of two values of an
+    item in an answer one would be lost.
     """
+    problems = [
+        {"type": "unknown", "loc": location, "msg": message}
+        for location, message in (*iterate_query_problems(request), *await problems_of_json_names(request))
+    ]
+    if problems:
+        raise RequestValidationError(problems)
+
+
+def iterate_query_problems(request: Request) -> Iterator[tuple[Location, str]]:
+    """Yield a location and a message for each parameter that the route does not read, or reads only once."""
     if not request.query_params:
         return
-    known = {*iterate_query_parameter_names(request.scope["route"].dependant)}
-    unknown = [name for name in request.query_params if name not in known]
-    if unknown:
-        raise RequestValidationError(
-            [
-                {"type": "unknown", "loc": ("query", name), "msg": unknown_parameter_text(name, known)}
-                for name in unknown
-            ]
-        )
+    takes_list = dict(iterate_query_parameters(request.scope["route"].dependant))
+    counts = Counter(name for name, _ in request.query_params.multi_items())
+    for name, count in counts.items():
+        if name not in takes_list:
+            yield ("query", name), unknown_parameter_text(name, takes_list)
+        elif count > 1 and not takes_list[name]:
+            yield ("query", name), "Give this parameter only once"
 
 
-def unknown_parameter_text(name: str, known: set[str]) -> str:
+def unknown_parameter_text(name: str, known: Collection[str]) -> str:
     similar = get_close_matches(name, known, n=1)
     return "There is no such parameter" + (f". Did you mean {similar[0]}?" if similar else "")
 
 
-def iterate_query_parameter_names(dependant: Dependant) -> Iterator[str]:
-    """Yield the names of all parameters of the query that a route and its dependencies read."""
+def iterate_query_parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
+    """Yield the name of each parameter of the query that a route and its dependencies read, and if it is a list."""
     for parameter in dependant.query_params:
         model = parameter.field_info.annotation
         if isinstance(model, type) and issubclass(model, BaseModel):
-            yield from (field.alias or name for name, field in model.model_fields.items())
+            yield from (
+                (field.alias or name, get_origin(field.annotation) is list)
+                for name, field in model.model_fields.items()
+            )
         else:
-            yield parameter.alias
+            yield parameter.alias, get_origin(model) is list
     for inner in dependant.dependencies:
-        yield from iterate_query_parameter_names(inner)
+        yield from iterate_query_parameters(inner)
+
+
+async def problems_of_json_names(request: Request) -> list[tuple[Location, str]]:
+    """Return a location and a message for each name that occurs twice in an object of the JSON body.
+
+    A body that the route does not read as JSON has none. FastAPI has read and kept the others before.
+    """
+    if request.scope["route"].body_field is None or not (body := await request.body()):
+        return []
+    twice: list[str] = []
+
+    def note_names_that_occur_twice(pairs: list[tuple[str, Any]]) -> None:
+        if len(dict(pairs)) < len(pairs):
+            twice.extend(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+
+    with suppress(ValueError):  # a form
+        json.loads(body, object_pairs_hook=note_names_that_occur_twice)
+    return [((name,), "This name appears twice") for name in dict.fromkeys(twice)]

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -68,8 +68,24 @@ class InlineIncludes(Extension):
         return self.preprocess(source.removesuffix("\n"), name, filename)
 
 
+class ItemEnvironment(Environment):
+    """Jinja environment in which `x[name]` of a mapping without that name is undefined.
+
+    Jinja looks for an attribute then, and would show a text such as `clear` or `items` as a method of Python.
+    """
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """Return an item; of objects that are no mappings, also an attribute."""
+        try:
+            return obj[argument]
+        except (LookupError, TypeError):
+            if isinstance(obj, Mapping):
+                return self.undefined(obj=obj, name=argument)
+            return super().getitem(obj, argument)
+
+
 # Templates in English. With `auto_reload` Jinja would check the files' times for every page.
-english_environment = Environment(
+english_environment = ItemEnvironment(
     loader=FileSystemLoader(project_folder() / "templates"),
     autoescape=True,
     auto_reload=False,

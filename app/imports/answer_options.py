@@ -70,7 +70,7 @@ class AnswerFileOptions(BaseModel):
         "", description="Whether quotation marks enclose cells or are part of the text. Empty: detected from the file."
     )
     sheet: Annotated[str, StringConstraints(strip_whitespace=True, max_length=100)] = Field(
-        "", description="Sheet of an Excel workbook. Empty: the first one that has content."
+        "", description="Sheet of an Excel workbook. Empty: the first visible one with content."
     )
     rejected: Literal["leave_out", "count"] = Field(
         "leave_out", description="What to do with results whose AssignmentStatus is Rejected: leave_out or count."

@@ -36,7 +36,7 @@ class ReadOptions:
         encoding: One of `encodings.ENCODINGS`; None for Unicode.
         quotes: `cells` if quotation marks enclose cells, `text` if they are part of the text; None to let the file
             decide.
-        sheet: Name of the sheet of a workbook; None for the first one that has content.
+        sheet: Name of the sheet of a workbook; None for the first one with content, and rather a visible one.
         read_as: `table` (also None) if the first row names the columns, `lines` if every line is a text of its own,
             `auto` to decide: a file named .txt has lines, unless tabs divide it into columns, and the only column of
             another table has a header only if its first cell is one word or one of `header_names`.

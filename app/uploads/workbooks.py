@@ -4,8 +4,9 @@ openpyxl reads the sheet row by row. The sizes in the zip's directory are checke
 beyond the size that the directory gives. Lines of the table are the sheet's row numbers.
 """
 
+import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from functools import partial
 from typing import Any, BinaryIO, NoReturn, TypeVar
@@ -37,10 +38,19 @@ from app.uploads.rows import READ_AS_LINES, ReadOptions, UploadedTable
 Result = TypeVar("Result")
 
 WORKBOOK_PART = "xl/workbook.xml"
+SHEETS_FOLDER = "xl/worksheets/"
+LONGEST_TAG = 50  # bytes
+FORMULA_TAG_PATTERN = re.compile(rb"<(\w{1,30}:)?f[\s/>]")
+MERGED_CELLS_TAG_PATTERN = re.compile(rb"<(\w{1,30}:)?mergeCell[\s/>]")
+BYTES_PER_READ = 1 << 20
+TEXT_RESULT_TYPE = "str"  # how openpyxl and the file call the result of a formula that is a text
 MAX_SHEETS = 200
 MAX_SHEET_ROWS = 1_048_576  # of Excel
 MAX_SHEET_CELLS = 50_000_000  # counting the gaps in rows, which take time though they take no room in the file
 SHOWN_DIGITS = 15  # of a number in Excel
+LITERAL_OF_NUMBER_FORMAT = re.compile(r'"[^"]*"|\\.')
+# How workbooks write characters that XML does not keep.
+CODE_OF_LINE_END_OR_TAB = re.compile(r"_x000D_\n?|_x000A_|_x0009_", re.IGNORECASE)
 
 
 def is_excel_workbook_refusing_huge_zip(file: BinaryIO) -> bool:
@@ -66,8 +76,9 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, read_options: ReadOption
 
     Raises:
         TooLarge: `file_too_large`, `zip_too_dense`, `workbook_too_large`.
-        Invalid: `file_empty`, `workbook_unreadable`, `zip_encrypted`, `sheet_unknown`, `ragged_row`, `column_unnamed`,
-            `column_twice`, `too_many_columns`, `read_as_unsuited`; while rows are read `cell_too_long`.
+        Invalid: `file_empty`, `workbook_unreadable`, `zip_encrypted`, `sheet_unknown`, `formula_without_result`,
+            `ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`, `read_as_unsuited`; while rows are read
+            `cell_too_long`.
 
     """
     import openpyxl  # slow to import, and few uploads are workbooks
@@ -85,10 +96,11 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, read_options: ReadOption
         raise TooLarge(message, code="workbook_too_large")
     if sheet is not None and sheet not in worksheets:
         raise_unknown_sheet_refusal(sheet, list(worksheets))
-    candidates = [sheet] if sheet is not None else list(worksheets)
+    candidates = [sheet] if sheet is not None else titles_with_visible_sheets_first(worksheets)
     title = next((name for name in candidates if has_sheet_content(worksheets[name])), None)
     if title is None:
         raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
+    refuse_formula_without_result(file, worksheets[title])
     scan = scan_all_rows_up_to_refusal(iterate_rows_of_sheet(worksheets[title]), ",")
     if scan.refusal:
         raise scan.refusal
@@ -99,8 +111,7 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, read_options: ReadOption
     columns, notes = column_names_by_position_and_notes(scan, read_options)
     if len(worksheets) > 1:
         notes.insert(0, f"Sheet “{shorten_echo(title)}” was read, one of {len(worksheets)}.")
-    if scan.empty_row_count:
-        notes.append(f"Skipped {pluralize(scan.empty_row_count, 'row')} without any content.")
+    notes += iterate_notes_on_cells(file, scan.empty_row_count)
     return UploadedTable(
         "xlsx",
         tuple(columns.values()),
@@ -112,6 +123,14 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, read_options: ReadOption
         sheets=tuple(worksheets),
         has_header=has_header,
     )
+
+
+def iterate_notes_on_cells(file: BinaryIO, empty_row_count: int) -> Iterator[str]:
+    """Yield a sentence about merged cells, and one about empty rows, if there are any."""
+    if has_any_sheet_tag(file, MERGED_CELLS_TAG_PATTERN):
+        yield "This workbook has merged cells. Only the first cell of each has its text, and the others are empty."
+    if empty_row_count:
+        yield f"Skipped {pluralize(empty_row_count, 'row')} without any content."
 
 
 def refuse_unsafe_workbook(file: BinaryIO, max_mb: int) -> None:
@@ -135,7 +154,7 @@ def refuse_unsafe_workbook(file: BinaryIO, max_mb: int) -> None:
 
 
 def call_openpyxl_or_refuse(function: Callable[[], Result]) -> Result:
-    """Return the result of a call into openpyxl. Raises `Invalid` (`workbook_unreadable`) if it fails."""
+    """Return the result of a call that reads a workbook. Raises `Invalid` (`workbook_unreadable`) if it fails."""
     try:
         return function()
     except Exception:  # noqa: BLE001 - a damaged workbook makes openpyxl raise errors of any kind
@@ -157,6 +176,67 @@ def raise_unknown_sheet_refusal(sheet: str, titles: Sequence[str]) -> NoReturn:
     )
 
 
+def titles_with_visible_sheets_first(worksheets: Mapping[str, Any]) -> list[str]:
+    return sorted(worksheets, key=lambda title: worksheets[title].sheet_state != "visible")
+
+
+def refuse_formula_without_result(file: BinaryIO, worksheet: Any) -> None:
+    """Raise `Invalid` (`formula_without_result`) if the result of a formula is not stored in the sheet.
+
+    Programs that write formulas often leave the results to Excel, and the cells would be read as empty.
+    """
+    try:
+        place = place_of_formula_without_result_or_none(file, worksheet)
+    except Exception:  # noqa: BLE001 - openpyxl reads results of formulas that it cannot read itself
+        return
+    if place is not None:
+        line, column = place
+        raise Invalid(
+            f"Line {line}: the workbook has no result of the formula in column {column}. Open it in Excel or "
+            "LibreOffice, save it there, and import it then. Nothing was imported.",
+            code="formula_without_result",
+            line=line,
+            column=column,
+        )
+
+
+def place_of_formula_without_result_or_none(file: BinaryIO, worksheet: Any) -> tuple[int, str] | None:
+    """Return the line and the column of the first such formula; an empty text is a result."""
+    import openpyxl  # slow to import, and few uploads are workbooks
+
+    if not has_any_sheet_tag(file, FORMULA_TAG_PATTERN):
+        return None
+    formulas = openpyxl.load_workbook(file, read_only=True, keep_links=False)[worksheet.title]
+    rows = zip(iterate_cells_of_sheet(formulas), iterate_cells_of_sheet(worksheet), strict=True)
+    for line, (row, results) in enumerate(rows, start=1):
+        for cell, result in zip(row, results, strict=True):
+            if cell.data_type == "f" and result.value is None and result.data_type != TEXT_RESULT_TYPE:
+                return line, cell.column_letter
+    return None
+
+
+def has_any_sheet_tag(file: BinaryIO, pattern: re.Pattern[bytes]) -> bool:
+    """Return whether any sheet of a workbook has such a tag. Raises `Invalid` (`workbook_unreadable`)."""
+
+    def is_in_any_sheet() -> bool:
+        with zipfile.ZipFile(file) as workbook:
+            sheets = [name for name in workbook.namelist() if name.startswith(SHEETS_FOLDER)]
+            return any(has_part_tag(workbook, name, pattern) for name in sheets)
+
+    return call_openpyxl_or_refuse(is_in_any_sheet)
+
+
+def has_part_tag(workbook: zipfile.ZipFile, name: str, pattern: re.Pattern[bytes]) -> bool:
+    """Return whether a part of a workbook has such a tag, without reading all of it into memory."""
+    end = b""
+    with workbook.open(name) as part:
+        while chunk := part.read(BYTES_PER_READ):
+            if pattern.search(end + chunk):
+                return True
+            end = chunk[-LONGEST_TAG:]
+    return False
+
+
 def has_sheet_content(worksheet: Any) -> bool:
     return any(any(map(str.strip, row.cells)) for row in iterate_rows_of_sheet(worksheet))
 
@@ -166,14 +246,8 @@ def iterate_rows_of_sheet(worksheet: Any) -> Iterator[DelimitedRow]:
 
     Raises `Invalid` (`workbook_unreadable`) and `TooLarge` (`workbook_too_large`).
     """
-    worksheet.reset_dimensions()  # some programs write wrong ones, and openpyxl would cut the sheet there
-    rows = iter(worksheet.iter_rows())
-    cell_count = line = width = empty_count = 0
-    while (row := call_openpyxl_or_refuse(partial(next, rows, None))) is not None:
-        line += 1
-        cell_count += len(row)
-        if line > MAX_SHEET_ROWS or cell_count > MAX_SHEET_CELLS:
-            raise_huge_sheet_refusal_at_line(line)
+    width = empty_count = 0
+    for line, row in enumerate(iterate_cells_of_sheet(worksheet), start=1):
         cells = call_openpyxl_or_refuse(partial(cells_without_trailing_blanks, row))
         if not cells:
             empty_count += 1
@@ -183,6 +257,19 @@ def iterate_rows_of_sheet(worksheet: Any) -> Iterator[DelimitedRow]:
                 yield DelimitedRow(skipped_line, [""] * width, ("",))
         width, empty_count = width or len(cells), 0
         yield DelimitedRow(line, cells + [""] * (width - len(cells)), ("",))
+
+
+def iterate_cells_of_sheet(worksheet: Any) -> Iterator[Sequence[Any]]:
+    """Yield the cells of each row. Raises `Invalid` (`workbook_unreadable`) and `TooLarge` (`workbook_too_large`)."""
+    worksheet.reset_dimensions()  # some programs write wrong ones, and openpyxl would cut the sheet there
+    rows = iter(worksheet.iter_rows())
+    cell_count = line = 0
+    while (row := call_openpyxl_or_refuse(partial(next, rows, None))) is not None:
+        line += 1
+        cell_count += len(row)
+        if line > MAX_SHEET_ROWS or cell_count > MAX_SHEET_CELLS:
+            raise_huge_sheet_refusal_at_line(line)
+        yield row
 
 
 def raise_huge_sheet_refusal_at_line(line: int) -> NoReturn:
@@ -210,15 +297,34 @@ def is_blank_cell(value: Any) -> bool:
 
 
 def text_of_cell_as_displayed(value: Any, number_format: str) -> str:
-    """Return a cell as a person sees it: 1 for 1.0, 007 for a 7 in the format 000, dates in ISO 8601."""
+    """Return a cell as a person sees it: 1 for 1.0, 007 for a 7 in the format 000, 50% for 0.5 in the format 0%, dates
+    in ISO 8601.
+    """
     if value is None:
         return ""
+    if isinstance(value, str):
+        return text_with_line_ends_and_tabs(value)
     if isinstance(value, bool):
         return str(value).upper()
-    if isinstance(value, float):
-        value = int(value) if value.is_integer() and abs(value) < 10**SHOWN_DIGITS else f"{value:.{SHOWN_DIGITS}g}"
-    if isinstance(value, int) and set(number_format) == {"0"}:
-        return f"{value:0{len(number_format)}d}"
+    if isinstance(value, int | float):
+        return text_of_number_as_displayed(value, number_format)
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time.min else value.isoformat(" ", "seconds")
     return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def text_of_number_as_displayed(value: float, number_format: str) -> str:
+    if is_percentage_format(number_format):
+        return f"{value * 100:.{SHOWN_DIGITS}g}%"
+    if isinstance(value, float) and not (value.is_integer() and abs(value) < 10**SHOWN_DIGITS):
+        return f"{value:.{SHOWN_DIGITS}g}"
+    return f"{int(value):0{len(number_format)}d}" if set(number_format) == {"0"} else str(int(value))
+
+
+def is_percentage_format(number_format: str) -> bool:
+    return "%" in number_format and "%" in LITERAL_OF_NUMBER_FORMAT.sub("", number_format)
+
+
+def text_with_line_ends_and_tabs(text: str) -> str:
+    """Return the text of a cell with line ends and tabs instead of their codes."""
+    return CODE_OF_LINE_END_OR_TAB.sub(lambda code: "\t" if "9" in code[0] else "\n", text) if "_x" in text else text

@@ -264,3 +264,11 @@ async def test_the_settings_page_of_a_launched_campaign_has_no_empty_part(engine
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/question")).text
     assert "Notifications" not in page
     assert '<option value="de"' in page
+
+
+async def test_a_setting_is_shown_by_its_value_also_if_python_calls_a_method_so(engine, researcher):
+    campaign = await create_running_campaign(engine, low_label="clear", high_label="items")
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/question")).text
+    assert '<p class="value">clear</p>' in page
+    assert '<p class="value">items</p>' in page
+    assert "built-in method" not in page

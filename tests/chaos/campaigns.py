@@ -34,15 +34,21 @@ def items_table(always_shown: tuple[str, ...] = (), checks: int = 0) -> str:
     return write_table([{name: row[name] for name in columns} for row in rows])
 
 
-def outputs_table() -> str:
-    """Return a table of outputs of systems for segments."""
-    return write_table(
-        [
-            {"segment": f"s{segment}", "system": f"m{system}", "output": f"output {system} of {segment}"}
-            for segment in range(SEGMENTS)
-            for system in range(SYSTEMS)
-        ]
-    )
+def outputs_table(*, checks: bool = False) -> str:
+    """Return a table of outputs of systems for segments, perhaps with a gold item for each segment that expects 5."""
+    rows = [
+        {"segment": f"s{segment}", "system": f"m{system}", "output": f"output {system} of {segment}"}
+        for segment in range(SEGMENTS)
+        for system in range(SYSTEMS)
+    ]
+    if not checks:
+        return write_table(rows)
+    no_check = {"check": "", "expected": ""}
+    gold = [
+        {"segment": f"s{segment}", "system": "bad", "output": f"broken {segment}", "check": "gold", "expected": "5"}
+        for segment in range(SEGMENTS)
+    ]
+    return write_table([*(row | no_check for row in rows), *gold])
 
 
 def write_table(rows: list[dict[str, str]]) -> str:
@@ -80,6 +86,8 @@ def choose_campaigns(rng: Random) -> list[ChosenCampaign]:
         ),
         ({"design": "pairwise", "rule": "pairs", "judgments_per_item": 8}, items_table(), False),
         ({"design": "pairwise", "judgments_per_item": 6}, outputs_table(), False),
+        ({"items_per_hit": 3, "checks_percent": 50, "judgments_per_item": 8}, outputs_table(checks=True), False),
+        ({"comment_on": "both", "comment_request": "required", "judgments_per_item": 8}, items_table(), False),
         ({"judgments_per_item": 16}, items_table(), True),
     ]
     return [

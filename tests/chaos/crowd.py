@@ -14,11 +14,13 @@ import httpx
 from app.designs.design import Design
 from app.designs.item_names import ItemName
 from app.designs.registry import make_design
+from app.designs.remarks import COMMENT_PREFIX, WHOLE_HIT
 from tests.chaos.history import History, SentAnswer
 
 PATIENCE_SECONDS = 8  # a browser would wait longer; a program may not
 OVER = ("all_done", "stopped")
 SAVED = "Saved. Next task."
+COMMENT = "As the text says"
 CANNOT_BE_JUDGED = ""  # the reason where none is asked for
 
 
@@ -82,6 +84,11 @@ class Annotator:
         self.caller, self.campaign, self.name, self.rng = caller, campaign, name, rng
         self.history = caller.history
 
+    @property
+    def are_comments_required(self) -> bool:
+        """True if an answer without comments is refused."""
+        return bool(self.campaign.settings["comment_request"] == "required")
+
     async def answer_hits(self, count: int) -> None:
         """Answer up to so many HITs by one of the doors."""
         await (self.answer_by_api(count) if self.rng.random() < 0.6 else self.answer_by_page(count))
@@ -133,6 +140,9 @@ class Annotator:
     ) -> SentAnswer:
         sent = self.history.send(self.campaign.slug, hit["id"], values, replaces)
         body = {"annotator": self.name} | self.api_values(hit, values)
+        if self.are_comments_required:
+            ids = [item["id"] for item in hit["items"]]
+            body |= {"comment": COMMENT, "comments": dict.fromkeys(ids, COMMENT)}
         if replaces is not None:
             body["replaces"] = replaces
         reply = await self.caller.call_api(
@@ -177,6 +187,8 @@ class Annotator:
     async def post_answer(self, form: Mapping[str, Any], sent: SentAnswer) -> httpx.Response | None:
         fields = self.campaign.design.form_fields(dict(zip(form["items"], sent.values, strict=True)))
         more = {"replaces": str(sent.replaces)} if sent.replaces is not None else {}
+        if self.are_comments_required:
+            more |= {f"{COMMENT_PREFIX}{subject}": COMMENT for subject in (WHOLE_HIT, *map(str, form["items"]))}
         page = await self.caller.send(
             "POST",
             self.campaign.link,

@@ -17,6 +17,7 @@ from tests.servers import ENVIRONMENT, ROOT, UVICORN, wait_for_address
 
 DISK_MB = 700
 GRACE_SECONDS = 20
+SECONDS_BETWEEN_STARTS = 1
 # As in production, but that little of the log is written ahead on the small disk.
 POSTGRES_OPTIONS = {"max_wal_size": "96MB", "min_wal_size": "80MB", "max_connections": "60"}
 
@@ -126,7 +127,9 @@ class ServerProcess:
             with suppress(AssertionError):  # it ended, because PostgreSQL does not answer yet
                 self.base = await asyncio.to_thread(wait_for_address, self.process, self.output)
                 return
-            await asyncio.sleep(1)
+            self.process.kill()  # a slow one would outlive the run
+            self.process.wait()
+            await asyncio.sleep(SECONDS_BETWEEN_STARTS)
         raise AssertionError(f"the server does not start:\n{self.output.read_text()}")
 
     def launch(self) -> None:

@@ -547,3 +547,10 @@ def test_the_preset_strict_holds_nobody_by_what_a_browser_reports():
     assert actions.pop("played") == "warn"
     assert set(actions.values()) == {"hold"}
     assert parse_all_rule_choices_by_name("strict", ["played: hold"])["played"].action == "hold"
+
+
+def test_a_single_answer_or_task_is_counted_in_the_singular(others):
+    one = annotator_behaviour([1.0], n=1, seconds=[5.0])
+    assert assess(ScaleEndsRule(), one).sentence == "1 of 1 answer is at the ends of the scale."
+    assert " of 1 task in less than a third" in assess(PooledSigns(), one, others).sentence
+    assert assess(StraightLining(), annotator_behaviour([0.5, 0.7], n=1)).sentence.startswith("0 of 1 answer is like")

@@ -67,6 +67,7 @@ from app.http.dependencies import (
     parse_canonical_row_id_or_none,
     read_whole_body,
 )
+from app.http.request_problems import require_known_names_once
 
 router = APIRouter(
     prefix="/api/v1",
@@ -96,6 +97,7 @@ async def admit_program_and_return_connection(
 ) -> Driver:
     """Return the request's connection after the program's token was accepted on it."""
     await guards.admit_program_by_token(connection, request, token, now=now)
+    await require_known_names_once(request)
     return connection
 
 
@@ -104,6 +106,7 @@ async def admit_program_without_connection(request: Request, token: guards.Beare
     await read_whole_body(request)
     async with borrow_serving_connection(request) as connection:
         await guards.admit_program_by_token(connection, request, token, now=await get_now())
+    await require_known_names_once(request)
 
 
 async def admit_program_and_load_hit(request: Request, token: guards.BearerToken) -> program_annotators.ProgramHit:
@@ -115,6 +118,7 @@ async def admit_program_and_load_hit(request: Request, token: guards.BearerToken
             connection, token, hit_id, client_network_or_empty(request), now=now
         )
     guards.require_need_if_hit_visible(request, hit.access, is_hit_visible=hit.campaign_id is not None)
+    await require_known_names_once(request)
     return hit
 
 

@@ -30,7 +30,7 @@ from app.designs.field_flags import RequestBody
 from app.designs.schema import ValueSchema
 from app.errors import Invalid
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals, request_base_url
-from app.http.request_problems import require_known_parameters
+from app.http.request_problems import require_known_names_once
 from app.record.campaign import CampaignOnPage, load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 from app.uploads import MAX_UPLOAD_ROWS
 
@@ -40,7 +40,7 @@ router = program_router(
 templates_router = APIRouter(
     prefix="/api/v1/templates",
     tags=["Campaigns"],
-    dependencies=[Depends(require_program_token), Depends(require_known_parameters)],
+    dependencies=[Depends(require_program_token), Depends(require_known_names_once)],
 )
 CAMPAIGN_NOT_FOUND = {404: "`campaign_not_found`"}
 

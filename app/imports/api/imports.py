@@ -68,13 +68,14 @@ IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
         "`workbook_too_large`, `zip_too_dense`, `zip_too_many_files`, `media_file_too_large`, `media_too_large`"
     ),
     422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `workbook_unreadable`, `sheet_unknown`, "
-    "`not_a_table`, `gzip_unreadable`, `zip_not_one_table`, `not_utf8` (`details.encodings` can be chosen), "
-    "`encoding_unknown`, `encoding_unsuited`, `nul_byte`, `csv_unreadable`, "
-    "`quotes_unclear`, `quotes_unknown`, `read_as_unknown`, `read_as_unsuited`, `json_unreadable`, `json_no_rows`, "
-    "`json_several_lists`, `ragged_row`, `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`, "
-    "`cell_too_long`. What is shown: `shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, "
-    "`shown_too_long`. Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, "
-    "`prior_of_another_law`, `priors_missing`. Files: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, "
+    "`formula_without_result`, `not_a_table`, `gzip_unreadable`, `zip_not_one_table`, `not_utf8` "
+    "(`details.encodings` can be chosen), `encoding_unknown`, `encoding_unsuited`, `nul_byte`, `csv_unreadable`, "
+    "`quotes_unclear`, `quotes_unknown`, `read_as_unknown`, `read_as_unsuited`, `json_unreadable`, "
+    "`json_no_rows`, `json_several_lists`, `ragged_row`, `row_too_long`, `column_unnamed`, `column_twice`, "
+    "`too_many_columns`, `cell_too_long`. What is shown: `shown_not_chosen`, `column_unknown`, "
+    "`template_invalid`, `shown_empty`, `shown_too_long`. Ids: `id_missing`, `id_too_long`, `id_twice`, "
+    "`id_taken`. Priors: `prior_invalid`, `prior_of_another_law`, `priors_missing`. Files: `zip_unreadable`, "
+    "`zip_encrypted`, `media_name_unsafe`, "
     "`media_twice`, `media_unnamed`, `media_missing`, `media_type_unknown`, `media_wrong_kind`, `media_link_refused`. "
     "Outputs of systems: `system_missing`, `segment_missing`, `output_empty`, `output_twice`, `source_differs`, "
     "`system_column_used`. Checks of their segments: `segment_unknown`, `expected_without_check`, "
@@ -94,7 +95,7 @@ def get_read_options_of_request(
     ] = None,
     sheet: Annotated[
         str | None,
-        Query(description="Sheet of an Excel workbook. Default: the first one that has content.", max_length=200),
+        Query(description="Sheet of an Excel workbook. Default: the first visible one with content.", max_length=200),
     ] = None,
     read_as: Annotated[
         str | None,

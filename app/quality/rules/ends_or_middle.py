@@ -70,13 +70,12 @@ class ScaleRegionRule(QualityRule):
         if not is_behaviour_on_scale_with_ends_and_middle(behaviour):
             return RuleAssessment("unknown", "The answers are not on a scale with ends and a middle.")
         inside_count, answer_count = int(self.mask_of_answers_in_region(behaviour.share).sum()), len(behaviour.share)
+        answers_are = "answer is" if answer_count == 1 else "answers are"
+        finding = f"{inside_count} of {answer_count} {answers_are} {self.region_text}"
         if np.isnan(usual) or not answer_count:
-            return RuleAssessment("unknown", f"{inside_count} of {answer_count} answers are {self.region_text}.")
+            return RuleAssessment("unknown", f"{finding}.")
         share = share_as_percent(inside_count / answer_count)
-        sentence = (
-            f"{inside_count} of {answer_count} answers are {self.region_text} ({share}); "
-            f"the usual share is {share_as_percent(usual)}."
-        )
+        sentence = f"{finding} ({share}); the usual share is {share_as_percent(usual)}."
         return assess_event_share(
             inside_count,
             answer_count,

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from pydantic import Field
 from typing_extensions import override
 
+from app.errors import pluralize
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
@@ -226,7 +227,7 @@ def sign_of_hasty_hits(behaviour: AnnotatorBehaviour, usual_seconds: float) -> S
     seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
     fast = int((seconds < FAST_SHARE_OF_USUAL * usual_seconds).sum())
     usual_text = f"{usual_seconds:.0f} s" if usual_seconds >= 10 else f"{usual_seconds:.1f} s"
-    sentence = f"{fast} of {len(seconds)} tasks in less than a third of the usual time ({usual_text})"
+    sentence = f"{fast} of {pluralize(len(seconds), 'task')} in less than a third of the usual time ({usual_text})"
     return Sign("fast", fast, len(seconds), log_bayes_factor_or_zero(fast, len(seconds), MAX_FAST_SHARE), sentence)
 
 
