@@ -500,9 +500,7 @@ def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
         == "There are not enough annotators to reach the goal."
     )
     said = replace(forecast, goal_forecast=never, annotators=9).annotators_run_out_warning_or_empty
-    assert said.startswith(
-        "In 2 of 3 simulated campaigns, the 9 annotators run out of tasks before the"
-    )
+    assert said.startswith("In 2 of 3 simulated campaigns, the 9 annotators run out of tasks before the")
     assert forecast.annotators_run_out_warning_or_empty == ""
 
 
