@@ -48,6 +48,7 @@ from app.uploads import (
     UploadedTable,
     iterate_rows_up_to_limit,
 )
+from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
 PREVIEW_ROWS = 5
 MAX_LINES_PER_PROBLEM = 10
@@ -55,6 +56,7 @@ MIN_SYSTEM_COLUMNS = 3  # of a table that looks like one with a column for each 
 MIN_CANDIDATES = 2
 MAX_SHARE_WITHOUT_ID = 0.1  # of the rows; a few are mistakes, which the uploader should see
 ID_PROBLEM_CODES = ("id_missing", "id_twice")
+MAX_REJECTED_ID_COLUMNS = 3  # each is found out by reading the whole file
 WIDE_TABLE_NOTE = (
     "This table seems to have a column for each of several systems. To compare them, tick their columns under “These "
     "columns are systems”. Otherwise each row is an item."
@@ -195,6 +197,8 @@ def read_upload_preview_or_refuse(
 ) -> UploadPreview:
     """Read a whole file without importing it, again if a guessed column of ids names something else than the rows.
 
+    After `MAX_REJECTED_ID_COLUMNS` such guesses the rows are numbered.
+
     Raises what `read_preview_of_columns_or_refuse` raises.
     """
     while True:
@@ -205,7 +209,12 @@ def read_upload_preview_or_refuse(
             notes = notes_on_rejected_ids(chosen_columns.rejected_id_columns, preview.mapping.identifier)
             return replace(preview, notes=(*preview.notes, *notes))
         rejected_id_columns = (*chosen_columns.rejected_id_columns, preview.mapping.identifier or "")
-        chosen_columns = replace(chosen_columns, rejected_id_columns=rejected_id_columns)
+        is_last_guess = len(rejected_id_columns) == MAX_REJECTED_ID_COLUMNS
+        chosen_columns = replace(
+            chosen_columns,
+            rejected_id_columns=rejected_id_columns,
+            identifier=ROW_NUMBERS_AS_IDS if is_last_guess else None,
+        )
 
 
 def read_preview_of_columns_or_refuse(
