@@ -319,7 +319,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def require_complete_provider(self) -> Self:
-        """Require all three settings of a login provider; without its issuer at most the secret, which is unused then."""
+        """Require all three settings of a login provider; without the issuer at most the secret."""
         if self.oidc_issuer and not (self.oidc_client_id and self.oidc_client_secret.get_secret_value()):
             raise ValueError("EASEL_OIDC_ISSUER needs EASEL_OIDC_CLIENT_ID and EASEL_OIDC_CLIENT_SECRET")
         if self.oidc_issuer:

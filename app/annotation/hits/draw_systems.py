@@ -15,7 +15,7 @@ from app.selection.segments import SegmentIndex
 
 @dataclass(frozen=True)
 class SystemsDraw:
-    """What decides a draw for one annotator.
+    """Inputs of a draw for one annotator.
 
     Attributes:
         assignment: The annotator's assignment.
