@@ -319,10 +319,12 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def require_complete_provider(self) -> Self:
-        """Require all three settings of a login provider, or none."""
+        """Require all three settings of a login provider; without the issuer at most the secret."""
         if self.oidc_issuer and not (self.oidc_client_id and self.oidc_client_secret.get_secret_value()):
             raise ValueError("EASEL_OIDC_ISSUER needs EASEL_OIDC_CLIENT_ID and EASEL_OIDC_CLIENT_SECRET")
-        for field in () if self.oidc_issuer else ("oidc_client_id", "oidc_domains"):
+        if self.oidc_issuer:
+            return self
+        for field in ("oidc_client_id", "oidc_domains"):
             if getattr(self, field) != type(self).model_fields[field].default:
                 raise ValueError(f"{environment_variable_name(field)} needs EASEL_OIDC_ISSUER")
         return self

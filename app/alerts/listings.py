@@ -14,7 +14,7 @@ from app.designs.campaign import Campaign
 from app.errors import NotFound
 
 MAX_ALERTS_SHOWN = 50
-COUNTING_KINDS = frozenset(("turned_away",))  # their newest alert has the number of all before
+COUNTING_KINDS = frozenset(("turned_away",))  # a newer alert has a newer count, so it outdates the older ones
 
 
 async def load_newest_seen_or_unseen_alerts(
@@ -47,16 +47,15 @@ async def mark_alert_seen_or_refuse(
 
     Raises `NotFound` (`alert_not_found`).
     """
-    is_alert = alerts.c.campaign_id == campaign.id, alerts.c.id == alert_id
-    alert = (await connection.execute(select(alerts).where(*is_alert))).one_or_none()
+    of_campaign = alerts.c.campaign_id == campaign.id
+    alert = (await connection.execute(select(alerts).where(of_campaign, alerts.c.id == alert_id))).one_or_none()
     if alert is None:
         raise NotFound(f"“{campaign.name}” has no alert {alert_id}.", code="alert_not_found")
-    statement = update(alerts).where(*is_alert, alerts.c.seen_at.is_(None)).values(seen_at=now, seen_by=user_name)
+    is_marked = alerts.c.id == alert_id
     if alert.kind in COUNTING_KINDS:
-        is_outdated = alerts.c.campaign_id == campaign.id, alerts.c.kind == alert.kind, alerts.c.id < alert_id
-        outdated = update(alerts).where(*is_outdated, alerts.c.seen_at.is_(None))
-        await connection.execute(outdated.values(seen_at=now, seen_by=user_name))
-    if (await connection.execute(statement)).rowcount:
+        is_marked = (alerts.c.kind == alert.kind) & (alerts.c.id <= alert_id)
+    statement = update(alerts).where(of_campaign, is_marked, alerts.c.seen_at.is_(None))
+    if (await connection.execute(statement.values(seen_at=now, seen_by=user_name))).rowcount:
         await log_change(connection, "alert.seen", campaign, about=alert_sentence(alert.kind, alert.about))
 
 

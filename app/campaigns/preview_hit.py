@@ -1,7 +1,6 @@
 """Preview HITs, made of a campaign's items or of placeholders. They are not stored."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,11 +15,11 @@ from app.campaigns.settings import CampaignSettings
 from app.database.campaign import load_item_number_by_external_id
 from app.database.session import driver_of
 from app.database.tables import items
-from app.designs.answer import Form
+from app.designs.answer import Answer, Form
 from app.designs.campaign import Campaign
 from app.designs.content import CONTENT_KINDS, RenderedItems, SourceAndReference
-from app.designs.criteria import submission_of_each_criterion_or_refuse
-from app.designs.remarks import refuse_missing_comments
+from app.designs.criteria import Criterion, submission_of_each_criterion_or_refuse
+from app.designs.remarks import numbers_with_value, refuse_missing_comments
 from app.media.render_items import render_campaign_items
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.record.outputs import load_output_text_by_system
@@ -138,15 +137,18 @@ def draw_candidates_unrepeated_in_round(
     return [int(candidate) for candidate in order[place * count : (place + 1) * count]]
 
 
-def refuse_impossible_preview_answer(campaign: Campaign, hit: PreviewHit, form: Form) -> None:
-    """Raise `Invalid` for an answer that an annotator could not submit."""
-    for criterion, part in zip(campaign.criteria, submission_of_each_criterion_or_refuse(form, campaign), strict=True):
-        answer, values = criterion.parse_answer(part, hit.items)
-        refuse_missing_comments(campaign, answer.remarks, preview_items_with_value(hit, values))
-
-
-def preview_items_with_value(hit: PreviewHit, values: Sequence[float]) -> list[int]:
-    return [item for item, value in zip(hit.items, values, strict=True) if not math.isnan(value)]
+def parse_preview_answers_or_refuse(
+    campaign: Campaign, hit: PreviewHit, form: Form
+) -> list[tuple[Criterion[Campaign], Answer, list[float]]]:
+    """Return the answer and the values by each criterion. Raises `Invalid` if an annotator could not submit them."""
+    parts = submission_of_each_criterion_or_refuse(form, campaign)
+    answers = [
+        (criterion, *criterion.parse_answer(part, hit.items))
+        for criterion, part in zip(campaign.criteria, parts, strict=True)
+    ]
+    _, answer, values = answers[0]
+    refuse_missing_comments(campaign, answer.remarks, numbers_with_value(hit.items, values))
+    return answers
 
 
 def campaign_for_preview_page(campaign: CampaignOnPage, hit: PreviewHit) -> PreviewCampaign:

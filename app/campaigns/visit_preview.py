@@ -20,12 +20,10 @@ from app.annotation.onboarding.steps import VISIT_STEPS, has_consent_on_start_pa
 from app.annotation.platforms.platform import Platform, VisitOutcome
 from app.annotation.platforms.registry import platforms_of_campaign, recruiting_platform
 from app.annotation.platforms.settings import crowd_setting_by_name_with_slug_of_campaign
-from app.campaigns.preview_hit import PreviewHit, preview_items_with_value
+from app.campaigns.preview_hit import PreviewHit, parse_preview_answers_or_refuse
 from app.designs.answer import Form
 from app.designs.campaign import Campaign
-from app.designs.criteria import submission_of_each_criterion_or_refuse
 from app.designs.field_flags import InputModel
-from app.designs.remarks import refuse_missing_comments
 from app.errors import Invalid, Refusal
 
 START_PAGE = "start"
@@ -294,9 +292,7 @@ def parse_answer_as_stored_json(campaign: Campaign, hit: PreviewHit, form: Form)
     Raises `Invalid` for an impossible answer.
     """
     answers = {}
-    for criterion, part in zip(campaign.criteria, submission_of_each_criterion_or_refuse(form, campaign), strict=True):
-        answer, values = criterion.parse_answer(part, hit.items)
-        refuse_missing_comments(campaign, answer.remarks, preview_items_with_value(hit, values))
+    for criterion, answer, values in parse_preview_answers_or_refuse(campaign, hit, form):
         details = {name: detail for name, detail in asdict(answer).items() if detail and name != "values"}
         answers[criterion.name or "answer"] = {"values": values, **details}
     kept: dict[str, Any] = {"items": hit.items, **answers}

@@ -214,10 +214,10 @@ LOST_CONNECTION_ERRORS = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 # Errors of the database, through SQLAlchemy or asyncpg; refused statements are among them.
 DATABASE_ERRORS = (DBAPIError, NoFreeConnection, asyncpg.PostgresError, *LOST_CONNECTION_ERRORS, OSError)
 
+DISK_FULL_CODE = "53100"
 # First characters of PostgreSQL's codes for temporary problems: a lost connection, no room for another one, starting or
 # stopping, a statement cancelled or out of time, disk trouble, a transaction ended by a deadlock or a time limit, a
 # held lock, a server that takes no writes because another became the primary.
-DISK_FULL_CODE = "53100"
 PASSING_ERROR_CODES = ("08", "53", "57", "58", "40", "25006", "25P03", "25P04", "55P03")
 
 R = TypeVar("R", bound=asyncpg.Record)

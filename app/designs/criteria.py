@@ -16,7 +16,7 @@ from app.designs.criteria_settings import CriterionSettings
 from app.designs.design import Design
 from app.designs.playback import PLAYBACK_PREFIXES
 from app.designs.registry import make_design
-from app.designs.remarks import COMMENT_PREFIX, FLAG_PREFIX
+from app.designs.remarks import COMMENT_PREFIX, FLAG_PREFIX, CommentRequest, RemarkTarget
 from app.designs.scale import MAX_POINTS
 from app.designs.unjudged import UNJUDGED_PREFIX, refuse_unoffered_unjudged_reasons
 from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
@@ -89,6 +89,14 @@ class LabelledCampaign(AskedCampaign):
     middle_label: str | None
     high_label: str
     items_per_hit: int
+
+
+class CommentAskingCampaign(AskedCampaign):
+    """A campaign with the settings that decide whether an answer needs a comment."""
+
+    comment_on: RemarkTarget
+    comment_request: CommentRequest | None
+    comment_question: str | None
 
 
 class ComparingCampaign(AskedCampaign):

@@ -5,6 +5,7 @@ reads remarks, and they make no answer worth less: if a page sends a remark afte
 it, the remark is dropped and the answer counts.
 """
 
+import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -193,6 +194,11 @@ def refuse_missing_comments(
         "What you entered is kept.",
         code="comment_missing",
     )
+
+
+def numbers_with_value(numbers: Sequence[int], values: Sequence[float]) -> list[int]:
+    """Return the numbers of items that were judged, by their values."""
+    return [number for number, value in zip(numbers, values, strict=True) if not math.isnan(value)]
 
 
 class RemarkOffer(Protocol):

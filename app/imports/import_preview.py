@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, BinaryIO, TypeVar
 
-from app.designs.content import MEDIA_FILE_NAMES, Content, SourceAndReference
+from app.designs.content import MEDIA_FILE_NAMES, Content
 from app.errors import Invalid
 from app.imports import outputs
 from app.imports.checks_import import NewCheck, kind_of_check_in_row_or_default, parse_check_of_row
@@ -26,18 +26,21 @@ from app.imports.columns import (
     ColumnMeaning,
     id_column_or_none,
     is_outputs_table,
-    normalize_column_name_for_comparison,
     possible_meanings_of_item_columns,
     possible_meanings_of_output_columns,
 )
 from app.imports.id_lines import IdLines
 from app.imports.item_files import read_item_table_of_any_length
 from app.imports.item_storage import ImportedItem
-from app.imports.item_text import COMMON_SHOWN_COLUMN_NAMES
 from app.imports.items import ItemReader, no_items_error
 from app.imports.named_media import NamedMedia
 from app.imports.segment_checks import CollectedChecks
-from app.imports.wide_table import possible_system_columns, segment_column_or_none_or_refuse, standard_table_of_upload
+from app.imports.wide_table import (
+    SystemChoice,
+    notes_on_columns_of_systems,
+    standard_table_of_upload,
+    system_choice_or_none,
+)
 from app.inference.online.law import Law
 from app.quality.check_expectations import CriterionDesigns
 from app.uploads import (
@@ -48,17 +51,13 @@ from app.uploads import (
     UploadedTable,
     iterate_rows_up_to_limit,
 )
+from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
 PREVIEW_ROWS = 5
 MAX_LINES_PER_PROBLEM = 10
-MIN_SYSTEM_COLUMNS = 3  # of a table that looks like one with a column for each system
-MIN_CANDIDATES = 2
 MAX_SHARE_WITHOUT_ID = 0.1  # of the rows; a few are mistakes, which the uploader should see
 ID_PROBLEM_CODES = ("id_missing", "id_twice")
-WIDE_TABLE_NOTE = (
-    "This table seems to have a column for each of several systems. To compare them, tick their columns under “These "
-    "columns are systems”. Otherwise each row is an item."
-)
+MAX_REJECTED_ID_COLUMNS = 3  # each is found out by reading the whole file
 ROW_PROBLEM_BY_CODE = {
     "id_missing": "without an id",
     "id_too_long": "with an id that is too long",
@@ -105,24 +104,6 @@ class PreviewRow:
     line: int
     values: Mapping[str, Any]
     text: str
-
-
-@dataclass(frozen=True)
-class SystemChoice:
-    """Choice of the columns that are systems, as an uploader can make it.
-
-    Attributes:
-        columns: All columns of the file.
-        candidates: The columns that may be systems.
-        segment: The column that names the segments; None if they are numbered.
-        is_likely: Whether the table looks like one with a column for each system.
-
-    """
-
-    columns: tuple[str, ...]
-    candidates: tuple[str, ...]
-    segment: str | None
-    is_likely: bool
 
 
 @dataclass(frozen=True)
@@ -195,6 +176,8 @@ def read_upload_preview_or_refuse(
 ) -> UploadPreview:
     """Read a whole file without importing it, again if a guessed column of ids names something else than the rows.
 
+    After `MAX_REJECTED_ID_COLUMNS` such guesses the rows are numbered.
+
     Raises what `read_preview_of_columns_or_refuse` raises.
     """
     while True:
@@ -205,7 +188,12 @@ def read_upload_preview_or_refuse(
             notes = notes_on_rejected_ids(chosen_columns.rejected_id_columns, preview.mapping.identifier)
             return replace(preview, notes=(*preview.notes, *notes))
         rejected_id_columns = (*chosen_columns.rejected_id_columns, preview.mapping.identifier or "")
-        chosen_columns = replace(chosen_columns, rejected_id_columns=rejected_id_columns)
+        is_last_guess = len(rejected_id_columns) == MAX_REJECTED_ID_COLUMNS
+        chosen_columns = replace(
+            chosen_columns,
+            rejected_id_columns=rejected_id_columns,
+            identifier=ROW_NUMBERS_AS_IDS if is_last_guess else None,
+        )
 
 
 def read_preview_of_columns_or_refuse(
@@ -257,42 +245,20 @@ def read_preview_of_columns_or_refuse(
             mapping,
             designs,
         )
-    wide_notes = () if upload_preview.is_outputs_table else notes_on_columns_of_systems(upload)
+    wide_notes = () if upload_preview.is_outputs_table else notes_on_columns_of_systems(upload.columns)
+    has_row_for_each_output = upload_preview.is_outputs_table and not requested_mapping.systems
     return replace(
         upload_preview,
         line_count=upload.line_count,
         notes=(*upload.notes, *wide_notes),
-        system_choice=system_choice_or_none(
-            uploaded_table, requested_mapping, upload_preview, is_likely=bool(wide_notes)
-        ),
+        system_choice=None
+        if has_row_for_each_output
+        else system_choice_or_none(uploaded_table.columns, requested_mapping, is_likely=bool(wide_notes)),
         read_as=read_options,
         quotes=upload.quotes,
         sheet=upload.sheet,
         sheets=upload.sheets,
     )
-
-
-def system_choice_or_none(
-    file_table: UploadedTable, requested: ColumnMapping, upload_preview: UploadPreview, *, is_likely: bool
-) -> SystemChoice | None:
-    """Return the choice of systems; None for a table with a row for each output, or with too few columns."""
-    if upload_preview.is_outputs_table and not requested.systems:
-        return None
-    chosen = requested.identifier if requested.systems else ColumnMapping.identifier
-    segment = segment_column_or_none_or_refuse(file_table.columns, chosen)
-    candidates = possible_system_columns(file_table.columns, segment)
-    if len(candidates) < MIN_CANDIDATES:
-        return None
-    return SystemChoice(file_table.columns, candidates, segment, is_likely or bool(requested.systems))
-
-
-def notes_on_columns_of_systems(upload: UploadedTable) -> tuple[str, ...]:
-    """Return a note if a table of items seems to have a column for each of several systems."""
-    names = {normalize_column_name_for_comparison(name) for name in upload.columns}
-    about_segments = names & {"segment", *SourceAndReference._fields}
-    others = names - about_segments - {"id", "name"}
-    has_text = names & set(COMMON_SHOWN_COLUMN_NAMES)
-    return (WIDE_TABLE_NOTE,) if about_segments and len(others) >= MIN_SYSTEM_COLUMNS and not has_text else ()
 
 
 def build_preview_of_items_table(

@@ -174,13 +174,7 @@ async def import_outputs_of_systems_and_return_counts(
     )
     collected = await load_stored_systems_segments_and_outputs(connection, campaign, mapping.check_kind)
     old_system_count, old_segment_count = len(collected.number_by_system), len(collected.segment_by_id)
-    rows = iterate_rows_up_to_limit(upload.rows, MAX_UPLOAD_ROWS)
-    new_outputs = await asyncio.to_thread(
-        lambda: [*filter(None, map(collected.add_row_and_return_output_or_none, rows))]
-    )
-    new_checks = collected.checks.checks_with_segments_or_refuse(collected.segment_by_id, collected.number_by_system)
-    if not (new_outputs or new_checks):
-        raise Invalid("This file has a header and no outputs. Nothing was imported.", code="file_empty")
+    new_outputs, new_checks = await asyncio.to_thread(add_rows_and_return_outputs_and_checks, collected, upload)
     refuse_too_many_outputs(collected)
     await store_new_systems_with_segments(
         connection, campaign.id, collected, old_system_count=old_system_count, old_segment_count=old_segment_count
@@ -210,6 +204,21 @@ async def import_outputs_of_systems_and_return_counts(
     facts |= {"rows": upload.row_count, "lines": upload.line_count, "notes": notes}
     await log_change(connection, "items.outputs_imported", campaign, new_values=facts)
     return counts
+
+
+def add_rows_and_return_outputs_and_checks(
+    collected: CollectedOutputs, upload: UploadedTable
+) -> tuple[list[NewOutput], list[NewCheck]]:
+    """Add all rows of a table, and return its outputs and checks.
+
+    Raises `Invalid`: `file_empty`, and what methods of `CollectedOutputs` and `CollectedChecks` raise.
+    """
+    rows = iterate_rows_up_to_limit(upload.rows, MAX_UPLOAD_ROWS)
+    new_outputs = [*filter(None, map(collected.add_row_and_return_output_or_none, rows))]
+    new_checks = collected.checks.checks_with_segments_or_refuse(collected.segment_by_id, collected.number_by_system)
+    if not (new_outputs or new_checks):
+        raise Invalid("This file has a header and no outputs. Nothing was imported.", code="file_empty")
+    return new_outputs, new_checks
 
 
 async def store_checks_or_refuse(connection: AsyncConnection, campaign: Campaign, checks: Sequence[NewCheck]) -> None:

@@ -14,10 +14,17 @@ from app.imports.columns import (
     normalize_column_name_for_comparison,
     table_with_standard_column_names,
 )
+from app.imports.item_text import COMMON_SHOWN_COLUMN_NAMES
 from app.inference.online.law import Law
 from app.uploads import UploadedRow, UploadedTable, format_cell
 
 SEGMENT_COLUMN = "segment"
+MIN_SYSTEM_COLUMNS = 3  # of a table that looks like one with a column for each system
+MIN_CANDIDATES = 2
+WIDE_TABLE_NOTE = (
+    "This table seems to have a column for each of several systems. To compare them, tick their columns under “These "
+    "columns are systems”. Otherwise each row is an item."
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,24 @@ class WideColumns:
         """Return the columns that are left out."""
         used = {*self.systems, self.segment, *self.shared.values()}
         return [name for name in columns if name not in used]
+
+
+@dataclass(frozen=True)
+class SystemChoice:
+    """Choice of the columns that are systems, as an uploader can make it.
+
+    Attributes:
+        columns: All columns of the file.
+        candidates: The columns that may be systems.
+        segment: The column that names the segments; None if they are numbered.
+        is_likely: Whether the table looks like one with a column for each system.
+
+    """
+
+    columns: tuple[str, ...]
+    candidates: tuple[str, ...]
+    segment: str | None
+    is_likely: bool
 
 
 def wide_columns_or_refuse(columns: Sequence[str], mapping: ColumnMapping) -> WideColumns:
@@ -121,3 +146,22 @@ def iterate_output_rows(rows: Iterator[UploadedRow], wide: WideColumns) -> Itera
         for system in systems:
             values = {"system": system, "segment": segment, "output": row.values.get(system)}
             yield UploadedRow(row.line, values | shared)
+
+
+def system_choice_or_none(columns: Sequence[str], mapping: ColumnMapping, *, is_likely: bool) -> SystemChoice | None:
+    """Return the choice of systems among the columns of a file; None if there are too few."""
+    chosen = mapping.identifier if mapping.systems else ColumnMapping.identifier
+    segment = segment_column_or_none_or_refuse(columns, chosen)
+    candidates = possible_system_columns(columns, segment)
+    if len(candidates) < MIN_CANDIDATES:
+        return None
+    return SystemChoice(tuple(columns), candidates, segment, is_likely or bool(mapping.systems))
+
+
+def notes_on_columns_of_systems(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return a note if a table of items seems to have a column for each of several systems."""
+    names = {normalize_column_name_for_comparison(name) for name in columns}
+    about_segments = names & {"segment", *SourceAndReference._fields}
+    others = names - about_segments - {"id", "name"}
+    has_text = names & set(COMMON_SHOWN_COLUMN_NAMES)
+    return (WIDE_TABLE_NOTE,) if about_segments and len(others) >= MIN_SYSTEM_COLUMNS and not has_text else ()

@@ -33,7 +33,7 @@ async def refuse_checks_that_cannot_be_shown_or_met(connection: AsyncConnection,
     if is_order:
         refuse_check_sets_not_fitting_a_hit(rows, count)
     if campaign.segment_count:
-        refuse_segments_with_too_few_checks(rows, count, is_order=is_order)
+        refuse_segment_checks_not_filling_hits(rows, count, is_order=is_order)
     for row in rows:
         for problem in iterate_reasons_expectations_are_impossible(designs, row.expected):
             raise Conflict(
@@ -60,7 +60,7 @@ def refuse_check_sets_not_fitting_a_hit(rows: Sequence[Any], count: int) -> None
             )
 
 
-def refuse_segments_with_too_few_checks(rows: Sequence[Any], count: int, *, is_order: bool) -> None:
+def refuse_segment_checks_not_filling_hits(rows: Sequence[Any], count: int, *, is_order: bool) -> None:
     """Raise `Conflict` (`check_set_size`) if the checks of a segment do not fill HITs; those of a set do."""
     by_segment: dict[str, list[Any]] = {}
     for row in rows:

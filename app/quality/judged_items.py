@@ -1,5 +1,6 @@
 """Items or outputs that an annotator judged, each answer beside the others' answers to the same one."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,9 +31,11 @@ LIST_OWN_JUDGMENTS = text(f"""
 """)
 
 # No index holds the items of a response, so this reads all answers of the campaign (30 ms in 200,000).
+# A system is in the answers for all segments, so these are left out unless they are about the same outputs.
 LIST_OTHERS_JUDGMENTS = text(f"""
     SELECT seq, items, segment, values FROM responses r
     WHERE campaign_id = :campaign AND annotator_id <> :annotator AND items && CAST(:items AS int[])
+    AND (segment IS NULL OR segment = ANY(CAST(:segments AS int[])))
     AND {COUNTING_RESPONSES_CONDITION}
 """)
 
@@ -134,15 +137,14 @@ async def load_judged_items_and_total(
     """
     key = {"campaign": campaign.id, "annotator": annotator_id}
     rows = (await connection.execute(LIST_OWN_JUDGMENTS, key | {"limit": MAX_ANSWERS_COMPARED})).all()
-    items = sorted({item for row in rows for item in row.items})
-    other_rows = (await connection.execute(LIST_OTHERS_JUDGMENTS, key | {"items": items})).all()
-    comparisons = [compare_by_criterion(criterion, rows, other_rows) for criterion in campaign.criteria]
-    judgments = list(dict.fromkeys(judgment for one in comparisons for judgment in one.place_by_judgment))
-    judgments.sort(key=lambda judgment: -judgment[0])
-    if order == "disagreement":
-        judgments.sort(key=lambda judgment: -max(one.disagreement_or_none(judgment) or -1.0 for one in comparisons))
+    others_key = key | {
+        "items": list({item for row in rows for item in row.items}),
+        "segments": list({row.segment for row in rows if row.segment is not None}),
+    }
+    other_rows = (await connection.execute(LIST_OTHERS_JUDGMENTS, others_key)).all()
+    comparisons, judgments = await asyncio.to_thread(compare_and_order_judgments, campaign, rows, other_rows, order)
     page = judgments[offset : offset + limit]
-    contents = await load_name_and_content_by_key(connection, campaign, sorted({judged for _, judged in page}, key=str))
+    contents = await load_name_and_content_by_key(connection, campaign, list({judged for _, judged in page}))
     row_by_seq = {row.seq: row for row in rows}
     return [
         build_judged_item_for_page(one, judged, row_by_seq[seq], contents[judged])
@@ -150,6 +152,18 @@ async def load_judged_items_and_total(
         for one in comparisons
         if (seq, judged) in one.place_by_judgment
     ], len(judgments)
+
+
+def compare_and_order_judgments(
+    campaign: Campaign, rows: Sequence[Row[Any]], other_rows: Sequence[Row[Any]], order: ItemOrder
+) -> tuple[list[CriterionComparison], list[tuple[int, JudgedKey]]]:
+    """Return the comparison by each criterion, and the judgments of the annotator's rows in the order of the page."""
+    comparisons = [compare_by_criterion(criterion, rows, other_rows) for criterion in campaign.criteria]
+    judgments = list(dict.fromkeys(judgment for one in comparisons for judgment in one.place_by_judgment))
+    judgments.sort(key=lambda judgment: -judgment[0])
+    if order == "disagreement":
+        judgments.sort(key=lambda judgment: -max(one.disagreement_or_none(judgment) or -1.0 for one in comparisons))
+    return comparisons, judgments
 
 
 def compare_by_criterion(
@@ -208,13 +222,10 @@ async def load_name_and_content_by_key(
         [row.shown for row in rows],
         SourceAndReference() if campaign.segment_count else None,
     )
-    content_by_key = {
+    return {
         JudgedKey(row.number, row.segment): (row.external_id, content)
         for row, content in zip(rows, rendered.items, strict=True)
     }
-    if campaign.segment_count:
-        return content_by_key
-    return {key: content_by_key[JudgedKey(key.item, None)] for key in judged}
 
 
 def build_judged_item_for_page(

@@ -5,7 +5,6 @@ A worker imports this module first. Everything else is imported while it loads t
 
 import asyncio
 import ctypes
-import gc
 import logging
 import multiprocessing
 import os
@@ -80,7 +79,6 @@ class WorkerConfig(uvicorn.Config):
         PROCESS_METRICS.folder = self.metrics_folder
         with gc_disabled():
             super().load()
-            gc.freeze()  # later collections skip these objects, which would delay all running requests
 
 
 class OrderlyServer(uvicorn.Server):

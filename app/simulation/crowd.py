@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.annotation.hits import leases, submission
 from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.next_hit import HitOnPage
 from app.annotation.platforms.assignments import ADMITTED_TO_EVERY_VERSION, AssignmentId, find_or_create_assignment
 from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.programs import SIMULATION_PLATFORM
@@ -129,6 +130,50 @@ def draw_true_values_by_another_criterion(
 ) -> npt.NDArray[np.float64]:
     """Return true values by another criterion, (N,) in 0..1, weakly correlated with the first."""
     return SHARED_TRUTH_WEIGHT * true_values + (1 - SHARED_TRUTH_WEIGHT) * rng.random(len(true_values))
+
+
+def simulate_answer(
+    annotator: SimulatedAnnotator,
+    campaign: Campaign,
+    hit: HitOnPage,
+    drawn: DrawnCrowd,
+    truths: Sequence[npt.NDArray[np.float64]],
+    *,
+    shares_by_check_id: Mapping[str, Sequence[float]],
+    rng: np.random.Generator,
+) -> Answer | AnswerByCriterion:
+    """Return an annotator's answer to a HIT by all criteria, with the comments that the campaign asks for.
+
+    Args:
+        annotator: The annotator.
+        campaign: The campaign.
+        hit: The HIT.
+        drawn: What was drawn for the simulation.
+        truths: True values of all items, (N,), by each criterion.
+        shares_by_check_id: Expected answers to checks, by each criterion, as places on the scale.
+        rng: Source of randomness.
+
+    """
+    extra_difficulty = 0.0 if hit.segment is None else drawn.difficulty.item(hit.segment)
+    parts = [
+        simulate_answer_to_one_criterion(
+            annotator,
+            criterion.design,
+            true - extra_difficulty,
+            hit.items,
+            unjudgeable_items=drawn.unjudgeable_items,
+            share_by_check={
+                shown: shares_by_check_id[check_id][criterion.number]
+                for shown, check_id in zip(hit.items, hit.ids, strict=True)
+                if check_id in shares_by_check_id
+            },
+            rng=rng,
+        )
+        for criterion, true in zip(campaign.criteria, truths, strict=True)
+    ]
+    parts[0] = replace(parts[0], remarks=simulated_remarks(campaign, parts[0]))
+    names = campaign.criterion_names
+    return AnswerByCriterion(dict(zip(names, parts, strict=True))) if names else parts[0]
 
 
 def simulate_answer_to_one_criterion(
@@ -294,8 +339,7 @@ async def answer_hits_by_simulated_annotators_and_count(
 
     """
     refuse_simulation_unless_running(campaign)
-    cache, names = PosteriorCache(), campaign.criterion_names
-    designs = [criterion.design for criterion in campaign.criteria]
+    cache = PosteriorCache()
     async with database.begin() as connection:
         await refuse_if_people_answered(connection, campaign)
         drawn = await draw_crowd(
@@ -310,7 +354,7 @@ async def answer_hits_by_simulated_annotators_and_count(
         shares_by_check_id = await load_expected_shares_by_check_id(connection, campaign)
         crowd = await create_simulated_annotators(connection, campaign, drawn.habits, now=clock())
     truth = drawn.true_values
-    truths = [truth, *(draw_true_values_by_another_criterion(truth, rng) for _ in designs[1:])]
+    truths = [truth, *(draw_true_values_by_another_criterion(truth, rng) for _ in campaign.criteria[1:])]
     hits_done = 0
     while hits_done < hits and crowd:
         annotator = crowd[rng.integers(len(crowd))]
@@ -323,25 +367,9 @@ async def answer_hits_by_simulated_annotators_and_count(
                 break
             crowd.remove(annotator)
             continue
-        extra_difficulty = 0.0 if next_hit.hit.segment is None else drawn.difficulty.item(next_hit.hit.segment)
-        parts = [
-            simulate_answer_to_one_criterion(
-                annotator,
-                design,
-                true - extra_difficulty,
-                next_hit.hit.items,
-                unjudgeable_items=drawn.unjudgeable_items,
-                share_by_check={
-                    shown: shares_by_check_id[check_id][number]
-                    for shown, check_id in zip(next_hit.hit.items, next_hit.hit.ids, strict=True)
-                    if check_id in shares_by_check_id
-                },
-                rng=rng,
-            )
-            for number, (design, true) in enumerate(zip(designs, truths, strict=True))
-        ]
-        parts[0] = replace(parts[0], remarks=simulated_remarks(campaign, parts[0]))
-        answer = AnswerByCriterion(dict(zip(names, parts, strict=True))) if names else parts[0]
+        answer = simulate_answer(
+            annotator, campaign, next_hit.hit, drawn, truths, shares_by_check_id=shares_by_check_id, rng=rng
+        )
         async with borrow_autocommit_driver(database) as connection:
             await submission.store_answer_of_hit_and_return_receipt(
                 connection, annotator.assignment, next_hit.hit.id, answer, now=clock(), cache=cache

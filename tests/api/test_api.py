@@ -591,6 +591,14 @@ async def test_a_campaign_is_copied_without_its_answers(api_client):
     assert copy["settings"]["name"].endswith(" (copy)")
 
 
+async def test_a_copy_may_have_a_name_of_its_own_and_no_items(api_client):
+    copies = f"{await draft(api_client)}/copies"
+    copy = (await api_client.post(copies, json={"name": " Second study ", "items": False})).json()
+    assert (copy["settings"]["name"], copy["items"]) == ("Second study", 0)
+    for wrong in ({"name": "x" * 501}, {"title": "Second study"}):
+        refused(await api_client.post(copies, json=wrong), 422, "invalid")
+
+
 async def test_the_name_of_an_erased_annotator_is_a_new_annotator_in_every_process(app, api_client, database_url):
     address = await launched(api_client)
     other_app = create_app(Settings(database_url=database_url))

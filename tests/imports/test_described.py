@@ -83,6 +83,16 @@ def test_a_column_of_ids_of_something_else_is_passed_over_and_said(subtests):
         assert described("author_id,text_id,verb\n" + rows, identifier="author_id").mapping.identifier == "author_id"
 
 
+def test_a_file_is_read_a_few_times_at_most_to_find_its_ids():
+    columns = [f"{letter}_id" for letter in "abcdefgh"]
+    rows = "".join(",".join(["same"] * len(columns)) + f",verb {k}\n" for k in range(12))
+    found = described(",".join(columns) + ",verb\n" + rows)
+    assert found.mapping == ColumnMapping(None, "verb")
+    assert found.notes == (
+        "“a_id”, “b_id” and “c_id” repeat values or are empty in many rows, so the rows are numbered.",
+    )
+
+
 def test_a_table_with_a_column_for_each_system_is_told_to_say_which_columns_are_systems():
     hint = "To compare them, tick their columns under “These columns are systems”."
     cells = "s1,Quelle,reference,one,two,three\n"

@@ -1,19 +1,66 @@
 """An answer as it was submitted, turned into the values of its HIT's items and checks by the campaign's criteria."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from app.annotation.hits import remarks
 from app.annotation.hits.answer_parameters import AnswerableHit
 from app.designs.answer import Answer, AnswerByCriterion, Form
-from app.designs.criteria import AskedCampaign, Criterion, Submission, submission_of_each_criterion_or_refuse
+from app.designs.criteria import (
+    AskedCampaign,
+    CommentAskingCampaign,
+    Criterion,
+    Submission,
+    submission_of_each_criterion_or_refuse,
+)
+from app.designs.remarks import numbers_with_value, refuse_missing_comments
 from app.quality.check_positions import PlacedCheck, shown_numbers_of_items_and_checks
 from app.selection.segments import (
     items_of_hit_with_distinct_outputs,
     value_by_item_with_equal_outputs_filled_in,
     value_of_each_item_by_its_shown_item,
 )
+
+
+@dataclass(frozen=True)
+class ParsedAnswers:
+    """The answers to a HIT by each of the campaign's criteria.
+
+    Attributes:
+        answers: The answers about the HIT's items.
+        item_values: Values of the HIT's items, by each criterion.
+        shown_values: Values of all items and checks as shown, by each criterion; empty for a HIT without checks.
+
+    """
+
+    answers: Sequence[Answer]
+    item_values: Sequence[list[float]]
+    shown_values: Sequence[list[float]]
+
+    @property
+    def stored_values(self) -> list[float]:
+        """The values of the items, one criterion after the other."""
+        return [value for values in self.item_values for value in values]
+
+
+def parse_answers_or_refuse(
+    campaign: CommentAskingCampaign, hit: AnswerableHit, submitted: Submission, placed_checks: Sequence[PlacedCheck]
+) -> ParsedAnswers:
+    """Return the answers to a HIT's items and checks.
+
+    Raises `Invalid`: what designs refuse, and `comment_missing`.
+    """
+    shown_values: list[list[float]] = []
+    if placed_checks:
+        submitted, shown_values = parse_answer_without_checks_and_shown_values(campaign, hit, submitted, placed_checks)
+    parsed = parse_answers_and_values_of_all_criteria(campaign, hit, submitted)
+    answers, item_values = [answer for answer, _ in parsed], [values for _, values in parsed]
+    if placed_checks:
+        judged = numbers_with_value(shown_numbers(hit, placed_checks), shown_values[0])
+    else:
+        judged = numbers_with_value(hit.hit_items, item_values[0])
+    refuse_missing_comments(campaign, answers[0].remarks, judged)
+    return ParsedAnswers(answers, item_values, shown_values)
 
 
 def parse_answer_without_checks_and_shown_values(
@@ -23,8 +70,7 @@ def parse_answer_without_checks_and_shown_values(
 
     Raises `Invalid`.
     """
-    shown_items = items_of_hit_with_distinct_outputs(hit.hit_items, hit.shown_as)
-    shown = shown_numbers_of_items_and_checks(shown_items, placed_checks)
+    shown = shown_numbers(hit, placed_checks)
     parts = submission_of_each_criterion_or_refuse(submitted, campaign)
     parsed = [criterion.parse_answer(part, shown) for criterion, part in zip(campaign.criteria, parts, strict=True)]
     answers = [answer_without_placed_checks(hit, answer, placed_checks) for answer, _ in parsed]
@@ -49,27 +95,10 @@ def answer_without_placed_checks(hit: AnswerableHit, answer: Answer, placed_chec
     return replace(answer, values=item_values, unjudged=unjudged_items, unjudged_checks=check_reasons)
 
 
-def judged_numbers(
-    hit: AnswerableHit,
-    item_values: Sequence[float],
-    placed_checks: Sequence[PlacedCheck],
-    shown_values: Sequence[Sequence[float]],
-) -> list[int]:
-    """Return the numbers under which the HIT shows the items and checks that have a value.
-
-    Args:
-        hit: The HIT.
-        item_values: Values of its items by one criterion.
-        placed_checks: Its checks.
-        shown_values: If there are checks: by each criterion the values of all items and checks as shown.
-
-    """
-    if placed_checks:
-        shown_items = items_of_hit_with_distinct_outputs(hit.hit_items, hit.shown_as)
-        numbers, values = shown_numbers_of_items_and_checks(shown_items, placed_checks), shown_values[0]
-    else:
-        numbers, values = hit.hit_items, item_values
-    return [number for number, value in zip(numbers, values, strict=True) if not math.isnan(value)]
+def shown_numbers(hit: AnswerableHit, placed_checks: Sequence[PlacedCheck]) -> list[int]:
+    """Return the numbers under which the HIT shows its items and checks."""
+    shown_items = items_of_hit_with_distinct_outputs(hit.hit_items, hit.shown_as)
+    return shown_numbers_of_items_and_checks(shown_items, placed_checks)
 
 
 def parse_answers_and_values_of_all_criteria(

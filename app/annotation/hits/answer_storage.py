@@ -11,11 +11,7 @@ from typing import Any
 from app.annotation.hits import remarks
 from app.annotation.hits.answer_leases import AnswerLeases
 from app.annotation.hits.answer_parameters import AnswerKey, ResponseParameters, build_response_parameters
-from app.annotation.hits.answer_parsing import (
-    judged_numbers,
-    parse_answer_without_checks_and_shown_values,
-    parse_answers_and_values_of_all_criteria,
-)
+from app.annotation.hits.answer_parsing import parse_answers_or_refuse
 from app.annotation.hits.finish_check import FINISH_CHECK
 from app.annotation.hits.locked_answers import LockedAnswers, LockedHit, SubmittedAnswer
 from app.annotation.hits.served_campaign import ServedCampaign
@@ -29,7 +25,6 @@ from app.annotation.hits.store_answers_sql import (
 from app.database.session import Driver, execute_statement, fetch_rows, leads_to_citus
 from app.designs.answer import Form
 from app.designs.playback import refuse_form_with_unplayed_items
-from app.designs.remarks import refuse_missing_comments
 from app.errors import Gone, Refusal
 from app.quality import checks
 from app.quality.check_positions import PlacedCheck
@@ -74,7 +69,7 @@ class AcceptedAnswer:
     unjudged_items: list[int]
     has_remarks: bool
     placed_checks: Sequence[PlacedCheck]
-    shown_values: list[list[float]]
+    shown_values: Sequence[list[float]]
 
 
 def lease_lost_error() -> Gone:
@@ -173,29 +168,21 @@ async def accepted_answer_or_refuse(
     submitted = answer.submitted
     if isinstance(submitted, Form):
         refuse_form_with_unplayed_items(locked.campaign.must_play, submitted, len(hit.hit_items) + len(placed_checks))
-    submitted_items, shown_values = (
-        parse_answer_without_checks_and_shown_values(locked.campaign, hit, submitted, placed_checks)
-        if placed_checks
-        else (submitted, [])
-    )
-    parsed_answers = parse_answers_and_values_of_all_criteria(locked.campaign, hit, submitted_items)
-    answers = [criterion_answer for criterion_answer, _ in parsed_answers]
-    judged = judged_numbers(hit, parsed_answers[0][1], placed_checks, shown_values)
-    refuse_missing_comments(locked.campaign, answers[0].remarks, judged)
+    parsed = parse_answers_or_refuse(locked.campaign, hit, submitted, placed_checks)
+    answers = parsed.answers
     first = await remarks.drop_or_refuse_unoffered_remarks(connection, locked.campaign.id, answers[0], placed_checks)
-    values = [value for _, item_values in parsed_answers for value in item_values]
     key = AnswerKey(**answer.assignment.parameters, hit=hit.id, now=answer.now)
     return AcceptedAnswer(
         hit=hit,
         assignment_id=answer.assignment.assignment_id,
-        columns=build_response_parameters(key, locked.campaign, hit, [first, *answers[1:]], values),
+        columns=build_response_parameters(key, locked.campaign, hit, [first, *answers[1:]], parsed.stored_values),
         responses=[
-            Response.from_stored(0, hit.annotator_id, hit.hit_items, item_values) for _, item_values in parsed_answers
+            Response.from_stored(0, hit.annotator_id, hit.hit_items, item_values) for item_values in parsed.item_values
         ],
         unjudged_items=[*answers[0].unjudged],
         has_remarks=bool(first.remarks),
         placed_checks=placed_checks,
-        shown_values=shown_values,
+        shown_values=parsed.shown_values,
     )
 
 

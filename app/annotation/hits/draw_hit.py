@@ -1,7 +1,6 @@
 """Choice of the next HIT: a draw from the newest posteriors (`streaming`) or a place in a schedule (`iterations`)."""
 
 from collections import Counter
-from collections.abc import Mapping
 from datetime import datetime
 from itertools import chain
 
@@ -16,6 +15,7 @@ from app.annotation.hits.draw_context import (
     update_comparisons_if_rule_reads_them,
     update_label_counts_if_rule_reads_them,
 )
+from app.annotation.hits.draw_systems import SystemsDraw
 from app.annotation.hits.fixed_set import (
     choose_fixed_items,
     proposal_filled_up_from_fixed_set_or_none,
@@ -30,7 +30,7 @@ from app.annotation.hits.iteration_schedule import propose_scheduled_hit_or_exte
 from app.annotation.hits.served_campaign import ServedCampaign
 from app.database.session import Driver
 from app.selection.item_sets import ItemSet, MaskedItems
-from app.selection.rule import Draw, PairFilter, read_only_union_of_sets
+from app.selection.rule import PairFilter, read_only_union_of_sets
 
 
 def draw_reads_database(campaign: ServedCampaign) -> bool:
@@ -125,7 +125,7 @@ def draw_streaming_hit_or_none(
         leases_by_segment = open_hits.segments + Counter(
             lease.segment for lease in leases_pending if lease.segment is not None
         )
-        return draw_systems_then_segment_or_none(
+        return SystemsDraw(
             assignment,
             campaign_index,
             full_items=full_items,
@@ -135,7 +135,7 @@ def draw_streaming_hit_or_none(
             hit_size=n,
             wanted_segment=segment,
             rng=campaign_index.rng,
-        )
+        ).propose_hit_or_none()
     seen = items_seen_or_held_in_other_visit(assignment)
     items_not_drawn: ItemSet = full_items
     if (mask := assignment.items_of_others.mask) is not None:
@@ -176,187 +176,3 @@ def proposal_of_fixed_items_alone_or_none(
         if assignment.has_fixed_set
         else None
     )
-
-
-def draw_systems_then_segment_or_none(
-    assignment: AssignmentState,
-    campaign_index: CampaignIndex,
-    *,
-    full_items: set[int],
-    leading_items: set[int],
-    leases_by_segment: Mapping[int, int],
-    segments_seen: set[int],
-    hit_size: int,
-    wanted_segment: int | None = None,
-    rng: np.random.Generator,
-) -> HitProposal | None:
-    """Draw systems by the campaign's rule, and the wanted segment; if it is None, one that the annotator has not seen.
-
-    A leader is skipped if no segment distinguishes its outputs from those of other systems.
-    """
-    assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
-    if wanted_segment is not None and wanted_segment >= campaign_index.segments.segment_count:
-        return None  # it has joined since
-    skipped_leaders = set[int]()
-    exhausted_systems = (
-        campaign_index.segments.systems_without_unseen_segment(segments_seen)
-        if wanted_segment is None
-        else campaign_index.segments.systems_without_output(wanted_segment)
-    )
-    for _ in range(campaign_index.segments.system_count):
-        draw = campaign_index.index.draw_hit_or_none(
-            hit_size,
-            seen=exhausted_systems,
-            full=full_items | skipped_leaders,
-            leaders_to_avoid=leading_items,
-            seen_as_last_resort=assignment.repeat_items and wanted_segment is None,
-            rng=rng,
-        )
-        if draw is None:
-            return None
-        if (
-            systems_and_segment := choose_systems_and_segment_or_none(
-                assignment,
-                campaign_index,
-                draw,
-                full_items=full_items,
-                leases_by_segment=leases_by_segment,
-                segments_seen=segments_seen,
-                hit_size=hit_size,
-                wanted_segment=wanted_segment,
-                rng=rng,
-            )
-        ) is not None:
-            items, segment = systems_and_segment
-            return HitProposal(
-                draw.leader,
-                items,
-                draw.reason,
-                None if skipped_leaders else draw.probability,
-                shared_leader=draw.leader in leading_items,
-                segment=segment,
-                shown_as=campaign_index.segments.first_equal_system_of_each_or_none(segment, items),
-            )
-        skipped_leaders.add(draw.leader)
-    return None
-
-
-def choose_systems_and_segment_or_none(
-    assignment: AssignmentState,
-    campaign_index: CampaignIndex,
-    draw: Draw,
-    *,
-    full_items: set[int],
-    leases_by_segment: Mapping[int, int],
-    segments_seen: set[int],
-    hit_size: int,
-    wanted_segment: int | None,
-    rng: np.random.Generator,
-) -> tuple[list[int], int] | None:
-    """Return the systems of a HIT in presentation order, and its segment; None if no segment is informative.
-
-    Drawn systems without an output for the segment are replaced by others that have one, and systems with the same
-    output by others with a different one.
-    """
-    assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
-    always_shown = assignment.always_shown
-    min_systems = assignment.selection_settings.min_items + len(always_shown)
-    systems = [*draw.items, *always_shown]
-    segment = campaign_index.segments.pick_segment_or_none(
-        systems,
-        [draw.leader, *always_shown],
-        seen_segments=segments_seen,
-        excluded_segments=assignment.not_judged or (),
-        wanted_segment=wanted_segment,
-        seen_as_last_resort=assignment.repeat_items,
-        open_hit_counts=leases_by_segment,
-        wanted_different=max(min_systems, min(2, len(systems))),
-        rng=rng,
-    )
-    if segment is None:
-        return None
-    absent_systems = campaign_index.segments.systems_without_output(segment)
-    present_systems = [
-        draw.leader,
-        *(item for item in draw.items if item not in absent_systems and item != draw.leader),
-    ]
-    drawn: Draw | None = draw
-    if len(present_systems) < len(draw.items):
-        drawn = campaign_index.index.draw_hit_or_none(
-            hit_size,
-            seen=absent_systems,
-            full=full_items,
-            leaders_to_avoid=set(),
-            seen_as_last_resort=False,
-            initial_items=present_systems,
-            rng=rng,
-        )
-    if (
-        drawn is None
-        or campaign_index.segments.count_different_outputs(segment, [*drawn.items, *always_shown]) < min_systems
-    ):
-        return draw_differing_systems_and_segment_or_none(
-            assignment,
-            campaign_index,
-            draw.leader,
-            full_items=full_items,
-            leases_by_segment=leases_by_segment,
-            segments_seen=segments_seen,
-            hit_size=hit_size,
-            wanted_segment=wanted_segment,
-            rng=rng,
-        )
-    return shuffled_items_with_always_shown(assignment, drawn.items, rng), segment
-
-
-def draw_differing_systems_and_segment_or_none(
-    assignment: AssignmentState,
-    campaign_index: CampaignIndex,
-    leader: int,
-    *,
-    full_items: set[int],
-    leases_by_segment: Mapping[int, int],
-    segments_seen: set[int],
-    hit_size: int,
-    wanted_segment: int | None,
-    rng: np.random.Generator,
-) -> tuple[list[int], int] | None:
-    """Return systems with pairwise different outputs in presentation order, and their segment.
-
-    The result is None only if no HIT with this leader is informative.
-    """
-    assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
-    required_systems = [leader, *assignment.always_shown]
-    min_systems = assignment.selection_settings.min_items + len(assignment.always_shown)
-    others = [item for item in campaign_index.index.open_items() if item != leader and item not in full_items]
-    segment = campaign_index.segments.pick_segment_or_none(
-        [*required_systems, *others],
-        required_systems,
-        seen_segments=segments_seen,
-        excluded_segments=assignment.not_judged or (),
-        wanted_segment=wanted_segment,
-        seen_as_last_resort=assignment.repeat_items,
-        open_hit_counts=leases_by_segment,
-        wanted_different=min_systems,
-        possible_segments=campaign_index.segments.mask_of_comparable_segments(
-            required_systems, others, max_others=hit_size - 1, min_outputs=min_systems
-        ),
-        rng=rng,
-    )
-    if segment is None:
-        return None
-    excluded_systems = campaign_index.segments.systems_without_output(
-        segment
-    ) | campaign_index.segments.systems_with_already_shown_output(
-        segment, required_systems, rng.permutation(others).tolist()
-    )
-    drawn = campaign_index.index.draw_hit_or_none(
-        hit_size,
-        seen=excluded_systems,
-        full=full_items,
-        leaders_to_avoid=set(),
-        seen_as_last_resort=False,
-        initial_items=[leader],
-        rng=rng,
-    )
-    return None if drawn is None else (shuffled_items_with_always_shown(assignment, drawn.items, rng), segment)

@@ -12,7 +12,7 @@ from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.assignment_sql import HIT_IS_OPEN_IN_INDEX
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.condition_blocks import can_any_list_or_block_fill_task
-from app.annotation.hits.draw_hit import draw_systems_then_segment_or_none
+from app.annotation.hits.draw_systems import SystemsDraw
 from app.annotation.hits.fixed_set import unjudged_fixed_items
 from app.annotation.hits.hit_proposal import items_never_asked_again
 from app.database.campaign import finish_campaign_if_statement, is_item_open_sql, try_to_finish_complete_campaign
@@ -62,7 +62,7 @@ def has_hit_left_after_answering(
         return True
     if campaign_index.segments is not None:
         segments_seen = {*assignment.seen} if segment is None else {*assignment.seen, segment}
-        trial_draw = draw_systems_then_segment_or_none(
+        trial_draw = SystemsDraw(
             assignment,
             campaign_index,
             full_items=campaign_index.index.full_items(Counter(answered_items)),
@@ -72,7 +72,7 @@ def has_hit_left_after_answering(
             hit_size=assignment.selection_settings.items_per_hit,
             rng=np.random.default_rng(0),  # not the campaign's: this draw is never shown
         )
-        return trial_draw is not None
+        return trial_draw.propose_hit_or_none() is not None
     place = assignment.place_in_blocks
     blocks = (
         [*place.later_blocks] if place.is_last_task and answered_items else [place.items_outside, *place.later_blocks]

@@ -6,7 +6,7 @@ from sqlalchemy import text
 
 from app.annotation.hits.index_settings import IndexSettings
 from app.database.session import columns_of_row_class_sql
-from app.designs.criteria import LabelledCampaign, LearningCampaign
+from app.designs.criteria import CommentAskingCampaign, LabelledCampaign, LearningCampaign
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.remarks import CommentRequest, RemarkTarget
 from app.selection.condition_squares import BlockOrder
@@ -18,7 +18,7 @@ COMMENT_SETTING_SOURCES = {
 }
 
 
-class ServedCampaign(LabelledCampaign, LearningCampaign, IndexSettings):
+class ServedCampaign(LabelledCampaign, CommentAskingCampaign, LearningCampaign, IndexSettings):
     """Columns of a campaign that annotators' pages and the serving of HITs read."""
 
     link_key: str

@@ -15,11 +15,7 @@ from sqlalchemy import text
 
 from app.annotation.hits import check_placement, remarks
 from app.annotation.hits.answer_parameters import AnswerKey, build_response_parameters
-from app.annotation.hits.answer_parsing import (
-    judged_numbers,
-    parse_answer_without_checks_and_shown_values,
-    parse_answers_and_values_of_all_criteria,
-)
+from app.annotation.hits.answer_parsing import ParsedAnswers, parse_answers_or_refuse
 from app.annotation.hits.answer_storage import AnswerReceipt
 from app.annotation.hits.assignment_sql import IS_ONE_HIT_PLATFORM
 from app.annotation.hits.lease_sql import (
@@ -41,11 +37,11 @@ from app.database.session import (
     fetch_first_value_or_none,
     fetch_rows,
 )
-from app.designs.criteria import AskedCampaign, Submission
+from app.designs.criteria import CommentAskingCampaign, Submission
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.item_names import ItemName
 from app.designs.remarks import REMARKS_KEY as REMARKS
-from app.designs.remarks import CommentRequest, RemarkTarget, form_fields_of_stored_remarks, refuse_missing_comments
+from app.designs.remarks import CommentRequest, RemarkTarget, form_fields_of_stored_remarks
 from app.designs.unjudged import UNJUDGED_CHECKS_KEY, UNJUDGED_KEY, UNJUDGED_PREFIX, UNJUDGED_WITHOUT_REASON
 from app.errors import Conflict, NotFound
 from app.quality import checks
@@ -58,7 +54,7 @@ WITHDRAWAL_REASON, WITHDRAWAL_ACTOR = "changed it", "the annotator"
 ANSWERABLE_STATUSES = ("running", "paused")  # of campaigns that accept answers
 
 
-class AnswerFormatColumns(AskedCampaign, Record):
+class AnswerFormatColumns(CommentAskingCampaign, Record):
     """Columns of a campaign that determine the format of an answer."""
 
     design_name: str
@@ -329,19 +325,15 @@ async def replace_answer_and_return_receipt_or_refuse(
         placed_checks = (
             await checks.load_placed_checks(connection, last_answer.id, hit_id) if last_answer.has_checks else []
         )
-        submitted_items, shown_values = (
-            parse_answer_without_checks_and_shown_values(last_answer, last_answer, submitted, placed_checks)
-            if placed_checks
-            else (submitted, [])
-        )
+        parsed = parse_answers_or_refuse(last_answer, last_answer, submitted, placed_checks)
         await execute_statement(
             connection, LOCK_HIT_POSTERIORS, {"campaign": key.campaign, "items": last_answer.hit_items}
         )
-        seq = await store_replacing_response_and_return_its_number(
-            connection, key, last_answer, submitted_items, placed_checks, shown_values=shown_values
-        )
+        seq = await store_replacing_response_and_return_its_number(connection, key, last_answer, parsed, placed_checks)
         if placed_checks:
-            await checks.replace_stored_check_answers(connection, key.campaign, hit_id, placed_checks, shown_values)
+            await checks.replace_stored_check_answers(
+                connection, key.campaign, hit_id, placed_checks, parsed.shown_values
+            )
         await withdraw_replaced_answer_or_refuse(connection, key)
     return AnswerReceipt(hit_id, seq)
 
@@ -350,23 +342,14 @@ async def store_replacing_response_and_return_its_number(
     connection: Driver,
     key: ReplacementKey,
     last_answer: LastAnswer,
-    submitted: Submission,
+    parsed: ParsedAnswers,
     placed_checks: Sequence[PlacedCheck],
-    *,
-    shown_values: Sequence[Sequence[float]],
 ) -> int:
     """Store the new response and return its number. Raises `Invalid`."""
-    parsed_answers = parse_answers_and_values_of_all_criteria(last_answer, last_answer, submitted)
-    judged = judged_numbers(last_answer, parsed_answers[0][1], placed_checks, shown_values)
-    refuse_missing_comments(last_answer, parsed_answers[0][0].remarks, judged)
-    first = await remarks.drop_or_refuse_unoffered_remarks(
-        connection, last_answer.id, parsed_answers[0][0], placed_checks
-    )
-    answers = [first, *(answer for answer, _ in parsed_answers[1:])]
-    values = [value for _, item_values in parsed_answers for value in item_values]
-    parameters = vars(build_response_parameters(key, last_answer, last_answer, answers, values)) | {
-        "replaces": key.replaces
-    }
+    first = await remarks.drop_or_refuse_unoffered_remarks(connection, last_answer.id, parsed.answers[0], placed_checks)
+    answers = [first, *parsed.answers[1:]]
+    response = build_response_parameters(key, last_answer, last_answer, answers, parsed.stored_values)
+    parameters = vars(response) | {"replaces": key.replaces}
     seq: int = await fetch_first_value_or_none(connection, STORE_REPLACEMENT, parameters)
     if first.remarks:
         await remarks.store_alert_of_each_item_that_reaches_flag_limit(connection, last_answer.id, seq)

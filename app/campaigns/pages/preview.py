@@ -105,7 +105,7 @@ async def submit_preview_answer_and_show_next(
         if "broken" in form_values:
             item_number_of_media_report_or_refuse(form_values, hit.items)
             return await render_preview_hit(request, campaign, hit, {"reported": True, "form": form_values})
-        preview_hit.refuse_impossible_preview_answer(campaign, hit, Form(form_values, "form"))
+        preview_hit.parse_preview_answers_or_refuse(campaign, hit, Form(form_values, "form"))
     except Invalid as refusal:
         if is_script_request(request):
             raise
