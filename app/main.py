@@ -23,6 +23,8 @@ from app.accounts.pages.openid import provider_of_settings_or_none
 from app.accounts.pages.role_refusals import handle_role_forbids
 from app.accounts.roles import RoleForbids
 from app.accounts.secrets import KnownBrowsers, load_or_create_installation_key, session_cookie_name
+from app.adjudication import api as adjudication_api
+from app.adjudication import pages as adjudication
 from app.alerts import api as alerts_api
 from app.alerts import outbox
 from app.alerts import pages as alerts
@@ -283,6 +285,7 @@ ROUTERS = (
         rehearsals.router,
     ),
     *(home.router, dashboard.router, exports.router, exports.scores_router, analysis.router, remarks.router),
+    adjudication.router,
     *(
         palette.router,
         help_pages.router,
@@ -319,6 +322,7 @@ ROUTERS = (
         server_calls_api.router,
         palette_api.router,
         remarks_api.router,
+        adjudication_api.router,
         visit_api.router,
         visit_api.participants_router,
         stopping_api.router,

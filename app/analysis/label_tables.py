@@ -317,6 +317,7 @@ LABEL_ITEM_TABLE = TableMethod(
             "Labels of items",
             "Dawid and Skene’s label of every item, its confidence and uncertainty.",
             can_cut_scores=True,
+            has_final_labels=True,
         ),
         MethodExport(
             "labels",

@@ -1,0 +1,103 @@
+"""What the page Adjudicate and the API show: the queue of a campaign with its progress, and which item comes next."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.adjudication.item_view import QueueRow, build_queue_row
+from app.adjudication.label_queue import LabelQueue, QueueFilter, build_label_queue
+from app.analysis.fit_cache import FitCache
+from app.analysis.result_types import Answers
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
+from app.http.paging import AddressQuery, PageNumber
+from app.quality.adjudications import (
+    Adjudication,
+    labels_in_force,
+    load_latest_adjudications_by_item,
+    refuse_criterion_without_adjudication,
+)
+from app.record.campaign import load_campaign_for_page_or_refuse
+from app.uploads import MAX_ID_CHARACTERS
+
+
+class AdjudicationQuery(AddressQuery):
+    """What the page shows: which items, and which of them is open.
+
+    Attributes:
+        blind: Whether votes, estimates and comments are hidden until a label is chosen.
+        item: Id of the item that is open; the next unsettled one if empty.
+        after: Id of the item after which the next one is looked for.
+
+    """
+
+    criterion: str = Field(default="", max_length=200)
+    show: QueueFilter = "disputed"
+    blind: bool = False
+    item: str = Field(default="", max_length=MAX_ID_CHARACTERS)
+    after: str = Field(default="", max_length=MAX_ID_CHARACTERS)
+    page: PageNumber = 1
+
+
+@dataclass(frozen=True)
+class AdjudicationState:
+    """All items of a campaign by a criterion, and what was decided about them."""
+
+    criterion: Criterion[Campaign]
+    answers: Answers
+    queue: LabelQueue
+    adjudication_by_item: Mapping[int, Adjudication]
+
+    @property
+    def settled_items(self) -> set[int]:
+        """Numbers of the items whose label is chosen."""
+        return set(labels_in_force(self.adjudication_by_item))
+
+    @property
+    def disputed_and_settled_counts(self) -> tuple[int, int]:
+        """Number of items without a majority, and how many of these are settled."""
+        return self.queue.count_disputed_and_settled(self.settled_items)
+
+    def item_numbers(self, shown: QueueFilter) -> list[int]:
+        return self.queue.item_numbers(shown, self.settled_items)
+
+    def rows(self, item_numbers: Sequence[int]) -> list[QueueRow]:
+        return [build_queue_row(self.answers, self.queue, number, self.adjudication_by_item) for number in item_numbers]
+
+    def number_of_id_or_none(self, item_id: str) -> int | None:
+        """Return the number of the item with this id, None if there is none."""
+        return self.answers.ids.index(item_id) if item_id in self.answers.ids else None
+
+    def next_open_item_or_none(self, shown: QueueFilter, after_id: str = "") -> int | None:
+        """Return the next unsettled item of a list after another, from the start again at its end; None if all are
+        settled.
+        """
+        settled, worst_first = self.settled_items, self.queue.worst_first
+        kept = set(self.item_numbers("open" if shown == "settled" else shown)) - settled
+        after = self.number_of_id_or_none(after_id)
+        start = worst_first.index(after) + 1 if after is not None else 0
+        return next((number for number in [*worst_first[start:], *worst_first[:start]] if number in kept), None)
+
+
+async def load_adjudication_state(
+    fits: FitCache, engine: AsyncEngine, reading_engine: AsyncEngine, slug: str, criterion_name: str
+) -> AdjudicationState:
+    """Load the queue of a campaign.
+
+    Raises:
+        NotFound: `campaign_not_found`, `criterion_not_found`.
+        Conflict: `no_labels`, `not_launched`.
+
+    """
+    async with engine.connect() as connection:
+        campaign = await load_campaign_for_page_or_refuse(connection, slug)
+    criterion = campaign.find_criterion_or_refuse(criterion_name)
+    refuse_criterion_without_adjudication(criterion)
+    answers, queue = await fits.load_answers_and_fit(
+        reading_engine, slug, "label_queue", build_label_queue, criterion=criterion_name
+    )
+    async with engine.connect() as connection:  # after the fit, which may take seconds
+        adjudication_by_item = await load_latest_adjudications_by_item(connection, criterion)
+    return AdjudicationState(criterion, answers, queue, adjudication_by_item)
