@@ -183,8 +183,8 @@ async def log_adjudication(
         "labels.reopened" if label is None else "labels.settled",
         criterion.campaign,
         about=item_id,
-        old_values={"label": former_label} if former_label is not None else {},
-        new_values=names | ({"label": label} if label is not None else {}),
+        old_values=None if former_label is None else names | {"label": former_label},
+        new_values=None if label is None else names | {"label": label},
         actor=actor,
     )
 
