@@ -65,7 +65,8 @@ async def render_adjudication_page(
     rows = state.rows(listed[page.offset : page.offset + page.size])
     disputed, settled_disputed = state.disputed_and_settled_counts
     shown_number = number_of_shown_item_or_none(state, query)
-    next_number = state.next_open_item_or_none(query.show, query.item)
+    shown_id = "" if shown_number is None else state.answers.ids[shown_number]
+    next_number = state.next_open_item_or_none(query.show, shown_id)
     settled_row = settled_row_of_id_or_none(state, query.after)
     async with database.connect() as connection:
         (shown_row,) = state.rows([shown_number]) if shown_number is not None else (None,)

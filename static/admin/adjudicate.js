@@ -4,7 +4,13 @@ for (const hint of document.querySelectorAll("[data-with-keys]")) hint.hidden = 
 
 const isTyping = (target) => target.closest("input, textarea, select, [contenteditable]") !== null;
 
-let hasSent = false; // a key held down sends one label
+/** Return the digit of a key; French keyboards write signs with the keys of digits. */
+function digitOfKey(event) {
+  if (/^[1-9]$/.test(event.key)) return event.key;
+  return event.shiftKey ? "" : /^(?:Digit|Numpad)([1-9])$/.exec(event.code)?.[1] ?? "";
+}
+
+let hasSent = false; // two quick presses send one label
 
 document.addEventListener("submit", () => { hasSent = true; });
 window.addEventListener("pageshow", () => { hasSent = false; });
@@ -12,9 +18,10 @@ window.addEventListener("pageshow", () => { hasSent = false; });
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || hasSent || isTyping(event.target)) return;
   if (document.querySelector("dialog[open]")) return;
-  const pressed = /^[1-9]$/.test(event.key)
-    ? document.querySelector(`.label-choices button[data-key="${event.key}"]:enabled`)
-    : { n: document.querySelector(".skip-item"), u: document.querySelector("#undo button") }[event.key];
+  const digit = digitOfKey(event);
+  const pressed = digit
+    ? document.querySelector(`.label-choices button[data-key="${digit}"]:enabled`)
+    : { n: document.querySelector(".skip-item"), u: document.querySelector("#undo button") }[event.key.toLowerCase()];
   if (!pressed) return;
   event.preventDefault();
   pressed.click();
