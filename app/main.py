@@ -23,17 +23,16 @@ from app.accounts.pages.openid import provider_of_settings_or_none
 from app.accounts.pages.role_refusals import handle_role_forbids
 from app.accounts.roles import RoleForbids
 from app.accounts.secrets import KnownBrowsers, load_or_create_installation_key, session_cookie_name
-from app.adjudication import api as adjudication_api
-from app.adjudication import pages as adjudication
 from app.alerts import api as alerts_api
 from app.alerts import outbox
 from app.alerts import pages as alerts
 from app.alerts.outbox import Outbox
+from app.analysis.api import adjudication as adjudication_api
 from app.analysis.api import analysis as analysis_api
 from app.analysis.api import remarks as remarks_api
 from app.analysis.findings_part import load_finding_about_annotators_or_none
 from app.analysis.fit_cache import FitCache
-from app.analysis.pages import analysis, remarks
+from app.analysis.pages import adjudication, analysis, remarks
 from app.annotation.hits import api as serving_api
 from app.annotation.hits.campaign_index import MB, PosteriorCache
 from app.annotation.hits.pages import annotator as serving

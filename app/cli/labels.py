@@ -3,10 +3,10 @@
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.adjudication.item_view import QueueRow
-from app.adjudication.label_queue import QUEUE_FILTER_TITLES, QueueFilter
-from app.adjudication.queue_page import AdjudicationState, load_adjudication_state
+from app.analysis.adjudicated_item import QueueRow
+from app.analysis.adjudication_state import AdjudicationState, load_adjudication_state
 from app.analysis.fit_cache import FitCache
+from app.analysis.label_queue import QUEUE_FILTER_TITLES, QueueFilter
 from app.cli.command_group import CommandGroup
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction, run_with_engine
 from app.cli.text_table import print_text_table
@@ -25,7 +25,7 @@ reason_option = click.option("--reason", default="", help="Reason; kept with the
 
 @click.group(cls=CommandGroup)
 def labels() -> None:
-    """Labels of a campaign's items: list those without a majority, and settle them."""
+    """Labels of a campaign's items: list disputed ones, settle them."""
 
 
 @labels.command("list")

@@ -82,7 +82,7 @@ async def test_answers_and_scores_stay_bit_for_bit(engine):
         ("v1", "yes", {"reason": "a\x07b"}, Invalid, "reason_invalid"),
     ],
 )
-async def test_an_impossible_choice_is_refused_and_nothing_stored(engine, item, label, more, kind, code):
+async def test_an_impossible_choice_is_refused_and_nothing_stored(engine, item, label, more, *, kind, code):
     campaign = await create_labelled_campaign(engine)
     with pytest.raises(kind) as refusal:
         await settle(engine, campaign, item, label, **more)

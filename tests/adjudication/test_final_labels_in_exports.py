@@ -39,7 +39,7 @@ async def test_files_of_items_have_the_final_label_and_where_it_is_from(research
     columns = ("label", "adjudicated", "label_source")
     assert [after["v1"][column] for column in columns] == ["unclear", "unclear", "adjudicated"]
     assert [after["v2"][column] for column in columns] == ["yes", "yes", "adjudicated"]
-    untouched = {column for column in before["v2"]} - {*columns}
+    untouched = set(before["v2"]) - {*columns}
     assert all(before[item][column] == after[item][column] for item in before for column in untouched)
 
 

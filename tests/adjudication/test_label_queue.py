@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from app.adjudication.label_queue import LabelQueue, build_label_queue
 from app.analysis.fit_cache import FitCache
+from app.analysis.label_queue import LabelQueue, build_label_queue
 from tests.adjudication.labelled import create_labelled_campaign
 
 

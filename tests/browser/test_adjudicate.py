@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
 from app.annotation.hits import submission
 from app.database.session import borrow_autocommit_driver
@@ -49,7 +49,6 @@ async def test_disagreements_are_settled_and_undone_by_keys_alone(
     await page.goto(f"{origin}/admin/campaigns/{campaign.row.slug}/adjudicate")
     await expect(page.get_by_text("0 of 2 items without a majority are settled.")).to_be_visible()
     first = await page.locator("#item-title code").inner_text()
-    await shoot(page, f"open-{wide}-{scheme}")
     assert await violations(page) == ""
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.keyboard.press("n")
@@ -59,7 +58,6 @@ async def test_disagreements_are_settled_and_undone_by_keys_alone(
     await page.keyboard.press("2")
     await expect(page.get_by_text("1 of 2 items without a majority is settled.")).to_be_visible()
     await expect(page.locator("#item-title code")).not_to_have_text(first)
-    await shoot(page, f"next-{wide}-{scheme}")
     assert await violations(page) == ""
     await page.keyboard.press("u")
     await expect(page.get_by_text("0 of 2 items without a majority are settled.")).to_be_visible()
@@ -88,11 +86,9 @@ async def test_the_page_works_without_scripts(served: Any, task: Any, visit: Any
     page = (await visit(java_script_enabled=False)).page
     await page.context.add_cookies([cookie])
     await page.goto(f"{origin}/admin/campaigns/{campaign.row.slug}/adjudicate")
-    await shoot(page, "plain")
     await expect(page.get_by_text("Keys:")).to_be_hidden()
     await page.get_by_role("link", name="Hide votes until I choose").click()
     await expect(page.get_by_text("Votes, comments and the estimated label are hidden")).to_be_visible()
-    await shoot(page, "blind")
     await page.get_by_role("button", name="bank").click()
     await expect(page.get_by_role("status")).to_contain_text("votes:")
     await page.get_by_role("button", name="Undo").click()

@@ -7,10 +7,10 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from app.accounts.guards import program_router
-from app.adjudication.item_view import QueueRow
-from app.adjudication.label_queue import QueueFilter
-from app.adjudication.queue_page import load_adjudication_state
+from app.analysis.adjudicated_item import QueueRow
+from app.analysis.adjudication_state import load_adjudication_state
 from app.analysis.dependencies import ProcessFits
+from app.analysis.label_queue import QueueFilter
 from app.designs.field_flags import RequestBody
 from app.http.dependencies import Database, Now, ReadingDatabase, Transaction, openapi_description_of_refusals
 from app.http.paging import AddressQuery, Page, PageNumber

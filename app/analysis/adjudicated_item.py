@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.adjudication.label_queue import LabelQueue
+from app.analysis.label_queue import LabelQueue
 from app.analysis.result_types import Answers
 from app.database.session import driver_of
 from app.designs.campaign import Campaign

@@ -1,4 +1,4 @@
-"""What the page Adjudicate and the API show: the queue of a campaign with its progress, and which item comes next."""
+"""State of adjudication: the queue of a campaign's items with their final labels, and which item comes next."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pydantic import Field
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.adjudication.item_view import QueueRow, build_queue_row
-from app.adjudication.label_queue import LabelQueue, QueueFilter, build_label_queue
+from app.analysis.adjudicated_item import QueueRow, build_queue_row
 from app.analysis.fit_cache import FitCache
+from app.analysis.label_queue import LabelQueue, QueueFilter, build_label_queue
 from app.analysis.result_types import Answers
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -24,7 +24,7 @@ from app.uploads import MAX_ID_CHARACTERS
 
 
 class AdjudicationQuery(AddressQuery):
-    """What the page shows: which items, and which of them is open.
+    """Fields of the page's address: which items are listed, and which of them is open.
 
     Attributes:
         blind: Whether votes, estimates and comments are hidden until a label is chosen.
