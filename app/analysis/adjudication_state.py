@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from pydantic import Field
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -42,6 +43,15 @@ class AdjudicationQuery(AddressQuery):
 
 
 @dataclass(frozen=True)
+class AnnotatorAgreement:
+    """How many of the settled items an annotator judged, and how often their label is the final one."""
+
+    name: str
+    judged: int
+    agreed: int
+
+
+@dataclass(frozen=True)
 class AdjudicationState:
     """All items of a campaign by a criterion, and what was decided about them."""
 
@@ -59,6 +69,20 @@ class AdjudicationState:
     def disputed_and_settled_counts(self) -> tuple[int, int]:
         """Number of items without a majority, and how many of these are settled."""
         return self.queue.count_disputed_and_settled(self.settled_items)
+
+    def agreement_with_final_labels(self) -> list[AnnotatorAgreement]:
+        """Return the annotators who judged settled items, those who agree least often with the final labels first."""
+        answers, final_class = self.answers, np.full(self.answers.n_items, -1)
+        for item, label in labels_in_force(self.adjudication_by_item).items():
+            final_class[item] = answers.classes.index(label)
+        expected = final_class[answers.item]
+        judged = np.bincount(answers.annotator[expected >= 0], minlength=answers.n_annotators)
+        agreed = np.bincount(answers.annotator[expected == answers.value], minlength=answers.n_annotators)
+        found = [
+            AnnotatorAgreement(answers.names[who], int(judged[who]), int(agreed[who]))
+            for who in np.flatnonzero(judged).tolist()
+        ]
+        return sorted(found, key=lambda one: one.agreed / one.judged)
 
     def item_numbers(self, shown: QueueFilter) -> list[int]:
         return self.queue.item_numbers(shown, self.settled_items)

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from app.analysis.adjudication_state import load_adjudication_state
+from app.analysis.fit_cache import FitCache
 from tests.accounts.reaching import log_in_with_role
 from tests.adjudication.labelled import BEN, create_labelled_campaign, settle
 from tests.annotation.hits.campaigns import create_running_campaign, execute_sql, fetch_rows, fetch_value
@@ -132,6 +134,17 @@ async def test_ordered_labels_can_be_settled_too(researcher, engine):
     page = await researcher.get(PAGE)
     assert shown_item(page.text) == "v0"
     assert "1 of 1 item without a majority is settled." in (await choose(researcher, page.text, "middle")).text
+
+
+async def test_the_page_says_how_often_each_annotator_gave_the_final_label(researcher, engine):
+    campaign = await create_labelled_campaign(engine)
+    assert "Annotators and the final labels" not in (await researcher.get(PAGE)).text
+    await settle(engine, campaign, "v1", "no")
+    await settle(engine, campaign, "v2", "no")
+    state = await load_adjudication_state(FitCache(), engine, engine, campaign.slug, "")
+    found = {one.name: (one.judged, one.agreed) for one in state.agreement_with_final_labels()}
+    assert found == {"A1": (2, 1), "A2": (2, 2), "A3": (2, 1), "A4": (2, 1)}
+    assert "Annotators and the final labels" in (await researcher.get(PAGE)).text
 
 
 async def test_programs_list_items_and_settle_them(api_client, engine):

@@ -29,6 +29,7 @@ from app.record.campaign import load_campaign_by_slug_or_refuse
 router = researcher_router("/admin/campaigns/{slug}")
 
 QUEUE_ROWS_PER_PAGE = 25
+MAX_LISTED_ANNOTATORS = 50
 MAX_ADJUDICATION_ID_DIGITS = 18
 
 
@@ -86,6 +87,7 @@ async def render_adjudication_page(
         "settled_row": settled_row,
         "skip_to": state.answers.ids[next_number] if next_number not in {None, shown_number} else "",
         "votes_are_hidden": query.blind and not (shown_row and shown_row.final_label),
+        "agreements": [] if query.blind else state.agreement_with_final_labels()[:MAX_LISTED_ANNOTATORS],
         "max_reason_length": MAX_REASON_CHARACTERS,
         "entered_reason": entered_reason,
     }
