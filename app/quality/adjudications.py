@@ -19,6 +19,7 @@ from app.designs.criteria import Criterion
 from app.designs.field_flags import is_blank
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
 from app.quality.decisions import name_of_actor_or_current_user, strip_reason_or_refuse
+from app.record.revisions import LOCK_CAMPAIGN_FOR_DECISION
 
 FIND_ITEM_NUMBER = text("SELECT number FROM items WHERE campaign_id = :campaign AND external_id = :item")
 
@@ -34,8 +35,7 @@ FIND_LATEST_ADJUDICATION_OF_ITEM = text(f"{LATEST_ADJUDICATIONS_SQL} AND a.item 
 
 STORE_ADJUDICATION = text("""
     INSERT INTO adjudications (campaign_id, criterion, item, label, reason, decided_by, decided_at, replaces)
-    VALUES (:campaign, :criterion, :item, :label, :reason, :by, :now, :replaces)
-    ON CONFLICT DO NOTHING RETURNING id
+    VALUES (:campaign, :criterion, :item, :label, :reason, :by, :now, :replaces) RETURNING id
 """)
 HAS_ANY_ADJUDICATION = text("SELECT EXISTS (SELECT FROM adjudications WHERE campaign_id = :campaign)")
 
@@ -66,7 +66,12 @@ def refuse_criterion_without_adjudication(criterion: Criterion[Campaign]) -> Non
         raise Conflict(
             f"Annotators of “{campaign.name}” do not choose labels for items, so none can be settled.", code="no_labels"
         )
-    if campaign.status == "draft":
+    refuse_draft(campaign, campaign.status)
+
+
+def refuse_draft(campaign: Campaign, status: str) -> None:
+    """Raise `Conflict` (`not_launched`) if this is the status of a draft."""
+    if status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: nothing is labelled yet.", code="not_launched")
 
 
@@ -148,6 +153,9 @@ async def adjudicate_item_or_refuse(
     refuse_criterion_without_adjudication(criterion)
     refuse_unknown_label(criterion, label)
     stripped_reason = "" if is_blank(reason) else strip_reason_or_refuse(reason)
+    # Of two researchers, the later one waits here, and then sees the decision of the first.
+    lock = await connection.execute(LOCK_CAMPAIGN_FOR_DECISION, {"campaign": criterion.campaign.id})
+    refuse_draft(criterion.campaign, lock.scalar_one())
     number = await find_item_number_or_refuse(connection, criterion.campaign, item_id)
     latest = await load_latest_adjudication_or_none(connection, criterion, number)
     if (latest.id if latest else 0) != replaces:
@@ -160,9 +168,7 @@ async def adjudicate_item_or_refuse(
     decided_by = name_of_actor_or_current_user(actor)
     values: dict[str, Any] = {"campaign": criterion.campaign.id, "criterion": criterion.number, "item": number}
     values |= {"label": label, "reason": stripped_reason, "by": decided_by, "now": now, "replaces": replaces or None}
-    row_id = await connection.scalar(STORE_ADJUDICATION, values)
-    if row_id is None:  # a concurrent request has replaced the same one
-        raise adjudication_changed_error(item_id, await load_latest_adjudication_or_none(connection, criterion, number))
+    row_id = (await connection.execute(STORE_ADJUDICATION, values)).scalar_one()
     await log_adjudication(connection, criterion, item_id, former_label, label, actor=actor)
     return Adjudication(row_id, number, label, stripped_reason, decided_by, now)
 

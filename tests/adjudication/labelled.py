@@ -41,6 +41,8 @@ async def settle(
     engine: AsyncEngine, campaign: Campaign, item: str, label: str | None, *, criterion: str = "", **more: Any
 ) -> Adjudication:
     """Store a final label; ada chooses it."""
+    given: dict[str, Any] = {"now": NOW, "actor": ADA} | more
     async with engine.begin() as connection:
-        chosen = campaign.find_criterion_or_refuse(criterion)
-        return await adjudicate_item_or_refuse(connection, chosen, item, label, **{"now": NOW, "actor": ADA} | more)
+        return await adjudicate_item_or_refuse(
+            connection, campaign.find_criterion_or_refuse(criterion), item, label, **given
+        )

@@ -21,12 +21,13 @@ def engine(app):
 
 def shown_item(html):
     """Return the id of the item that the page has open."""
-    return re.search(r'id="item-title"[^>]*>Item <code[^>]*>([^<]*)<', html)[1]
+    (item_id,) = re.findall(r'id="item-title"[^>]*>Item <code[^>]*>([^<]*)<', html)
+    return item_id
 
 
 async def choose(researcher, html, label, **query):
     """Press the button of a label on a page, and return the page that follows."""
-    form = re.search(r'<form class="labels".*?</form>', html, re.DOTALL)[0]
+    (form,) = re.findall(r'<form class="labels".*?</form>', html, re.DOTALL)
     fields = dict(re.findall(r'name="(item|replaces)" value="([^"]*)"', form))
     return await researcher.post(PAGE, params=query, data=fields | {"label": label}, follow_redirects=True)
 
@@ -59,7 +60,7 @@ async def test_the_page_shows_votes_with_their_annotators_and_the_label_of_the_a
 async def test_a_choice_can_be_undone_at_once(researcher, engine):
     await create_labelled_campaign(engine)
     page = await choose(researcher, (await researcher.get(PAGE)).text, "no")
-    undo = re.search(r'<form[^>]*id="undo".*?</form>', page.text, re.DOTALL)[0]
+    (undo,) = re.findall(r'<form[^>]*id="undo".*?</form>', page.text, re.DOTALL)
     fields = dict(re.findall(r'name="(item|replaces)" value="([^"]*)"', undo))
     page = await researcher.post(PAGE, data=fields | {"label": ""}, follow_redirects=True)
     assert shown_item(page.text) == fields["item"]

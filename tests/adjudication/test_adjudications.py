@@ -1,6 +1,7 @@
 """Final labels are stored as decisions: nothing is overwritten unseen, nothing is lost, and no score changes."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,12 @@ from app.quality.adjudications import load_adjudicated_label_by_item, load_lates
 from tests.adjudication.labelled import ADA, BEN, create_labelled_campaign, settle
 from tests.annotation.hits.campaigns import create_running_campaign, execute_sql, fetch_rows, fetch_value
 from tests.quality.deciding import POSTERIORS, verify_campaign
+
+TWO_LABELS: dict[str, Any] = {
+    "design": "categories",
+    "design_settings": {"labels": ["yes", "no"]},
+    "items_per_hit": 1,
+}
 
 
 @pytest.fixture
@@ -57,8 +64,8 @@ async def test_of_two_researchers_who_choose_at_once_one_is_refused(engine):
         *(settle(engine, campaign, "v1", label, actor=actor) for label, actor in (("yes", ADA), ("no", BEN))),
         return_exceptions=True,
     )
-    (refusal,) = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-    assert (type(refusal), refusal.code) == (Conflict, "adjudication_changed")
+    (refusal,) = [outcome for outcome in outcomes if isinstance(outcome, Conflict)]
+    assert refusal.code == "adjudication_changed"
     assert await fetch_value(engine, "SELECT count(*) FROM adjudications") == 1
 
 
@@ -95,8 +102,7 @@ async def test_only_items_that_get_labels_can_be_settled(engine):
     with pytest.raises(Conflict) as refusal:
         await settle(engine, scores, "v1", "yes")
     assert refusal.value.code == "no_labels"
-    labels = {"design": "categories", "design_settings": {"labels": ["yes", "no"]}, "items_per_hit": 1}
-    draft = await create_running_campaign(engine, launched=False, name="Draft", **labels)
+    draft = await create_running_campaign(engine, launched=False, name="Draft", **TWO_LABELS)
     with pytest.raises(Conflict) as refusal:
         await settle(engine, draft, "v1", "yes")
     assert refusal.value.code == "not_launched"
@@ -104,7 +110,11 @@ async def test_only_items_that_get_labels_can_be_settled(engine):
 
 async def test_each_criterion_has_final_labels_of_its_own(engine):
     criteria = [{"name": name, "question": f"{name}?"} for name in ("Tone", "Fact")]
-    settings = {"design": "ordinal", "design_settings": {"labels": ["low", "high"]}, "criteria": criteria}
+    settings: dict[str, Any] = {
+        "design": "ordinal",
+        "design_settings": {"labels": ["low", "high"]},
+        "criteria": criteria,
+    }
     campaign = await create_running_campaign(engine, items=2, items_per_hit=2, **settings)
     await settle(engine, campaign, "v0", "high", criterion="Fact")
     async with engine.connect() as connection:
@@ -126,13 +136,12 @@ async def test_the_log_has_every_choice_without_its_reason(engine):
 
 
 async def test_final_labels_go_with_their_campaign_and_with_a_launch_that_is_undone(engine):
-    labels = {"design": "categories", "design_settings": {"labels": ["yes", "no"]}, "items_per_hit": 1}
-    campaign = await create_running_campaign(engine, items=3, **labels)
+    campaign = await create_running_campaign(engine, items=3, **TWO_LABELS)
     await settle(engine, campaign, "v1", "no")
     async with engine.begin() as connection:
         await revert_unanswered_to_draft_or_refuse(connection, campaign.slug)
     assert await fetch_value(engine, "SELECT count(*) FROM adjudications") == 0
-    other = await create_running_campaign(engine, items=3, name="Other", **labels)
+    other = await create_running_campaign(engine, items=3, name="Other", **TWO_LABELS)
     await settle(engine, other, "v1", "no")
     await execute_sql(engine, "DELETE FROM campaigns WHERE id = :id", id=other.id)
     assert await fetch_value(engine, "SELECT count(*) FROM adjudications") == 0

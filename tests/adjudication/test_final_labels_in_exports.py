@@ -44,8 +44,8 @@ async def test_files_of_items_have_the_final_label_and_where_it_is_from(research
 
 
 async def test_an_item_without_any_label_has_no_source(researcher, engine):
-    labels = {"design": "categories", "design_settings": {"labels": ["yes", "no"]}, "items_per_hit": 1}
-    await create_running_campaign(engine, items=2, **labels)
+    labels = {"labels": ["yes", "no"]}
+    await create_running_campaign(engine, items=2, design="categories", design_settings=labels, items_per_hit=1)
     assert {row["label_source"] for row in await exported(researcher, "items")} == {""}
 
 
