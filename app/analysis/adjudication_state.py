@@ -98,11 +98,7 @@ class AdjudicationState:
         """Return the next unsettled item of a list after another, from the start again at its end; None if all are
         settled.
         """
-        settled, worst_first = self.settled_items, self.queue.worst_first
-        kept = set(self.item_numbers("open" if shown == "settled" else shown)) - settled
-        after = self.number_of_id_or_none(after_id)
-        start = worst_first.index(after) + 1 if after is not None else 0
-        return next((number for number in [*worst_first[start:], *worst_first[:start]] if number in kept), None)
+        return self.queue.next_open_item_or_none(shown, self.settled_items, self.number_of_id_or_none(after_id))
 
 
 async def load_adjudication_state(

@@ -44,25 +44,41 @@ class LabelQueue:
         return has_no_majority(self.votes)
 
     @cached_property
-    def worst_first(self) -> list[int]:
-        """Numbers of all items: without a majority, then by rising confidence, then by falling entropy of votes.
+    def worst_first(self) -> Integers:
+        """Numbers of all items: without a majority, then by rising confidence, then by falling entropy of votes, (N,).
 
         Items without votes come last, since there is nothing to settle yet.
         """
         confidence = np.where(np.isfinite(self.confidence), self.confidence, 0.0)
         is_unjudged = self.votes.sum(axis=1) == 0
-        order = np.lexsort((-entropy_of_votes(self.votes), confidence, ~self.is_disputed, is_unjudged))
-        return [int(number) for number in order]
+        return np.lexsort((-entropy_of_votes(self.votes), confidence, ~self.is_disputed, is_unjudged))
+
+    def is_listed(self, shown: QueueFilter, settled_items: Collection[int]) -> Mask:
+        """Return whether a filter keeps an item, (N,)."""
+        if shown == "disputed":
+            return self.is_disputed
+        is_settled = np.full(len(self.votes), shown == "all")
+        is_settled[[*settled_items]] = True
+        return ~is_settled if shown == "open" else is_settled
 
     def item_numbers(self, shown: QueueFilter, settled_items: Collection[int]) -> list[int]:
         """Return the numbers of the items that a filter keeps, the worst first."""
-        return [
-            number
-            for number in self.worst_first
-            if shown == "all"
-            or (shown == "disputed" and self.is_disputed[number])
-            or (shown in {"open", "settled"} and (number in settled_items) == (shown == "settled"))
-        ]
+        numbers: list[int] = self.worst_first[self.is_listed(shown, settled_items)[self.worst_first]].tolist()
+        return numbers
+
+    def next_open_item_or_none(
+        self, shown: QueueFilter, settled_items: Collection[int], after: int | None
+    ) -> int | None:
+        """Return the next unsettled item of a list after another, from the start again at its end; None if all are
+        settled.
+        """
+        is_open = self.is_listed("open", settled_items)
+        if shown == "disputed":
+            is_open &= self.is_disputed
+        start = 0 if after is None else int(np.flatnonzero(self.worst_first == after)[0]) + 1
+        in_turn = np.roll(self.worst_first, -start)
+        found = in_turn[is_open[in_turn]][:1].tolist()
+        return found[0] if found else None
 
     def count_disputed_and_settled(self, settled_items: Collection[int]) -> tuple[int, int]:
         """Return the number of items without a majority, and how many of these are settled."""
