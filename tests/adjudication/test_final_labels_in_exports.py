@@ -11,7 +11,8 @@ import zipfile
 import pytest
 
 from tests.adjudication.labelled import create_labelled_campaign, settle
-from tests.annotation.hits.campaigns import create_running_campaign
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows
+from tests.campaigns.drafts import create_draft, import_items
 from tests.test_cli import easel  # noqa: F401  (a fixture)
 
 PAGES = "/admin/campaigns/verbs"
@@ -121,6 +122,22 @@ async def test_findings_say_how_many_items_are_still_open(researcher, engine):
     assert f'href="{PAGES}/adjudicate"' in text
     await settle(engine, campaign, "v3", "no")
     assert "On 2 items no label has a majority; a researcher has settled them." in (await researcher.get(page)).text
+
+
+async def test_final_labels_become_gold_items_of_a_copy(researcher, engine):
+    campaign = await create_labelled_campaign(engine)
+    await settle(engine, campaign, "v1", "no")
+    await settle(engine, campaign, "v3", "unclear")
+    file = (await researcher.get(f"{PAGES}/export/item_labels.csv")).text
+    settings = {"design_settings": {"labels": ["yes", "no", "unclear"]}, "checks_percent": 20}
+    copy = await create_draft(engine, name="Copy", design="categories", **settings)
+    await import_items(engine, copy, file)
+    page = (await researcher.get("/admin/campaigns/copy/items")).text
+    assert "2 items have a known answer in the column “adjudicated”" in page
+    chosen = {"column": "adjudicated", "count": "2"}
+    assert (await researcher.post("/admin/campaigns/copy/items/known-answers", data=chosen)).status_code == 303
+    gold = await fetch_rows(engine, "SELECT external_id, expected -> 'labels' FROM check_items ORDER BY 1")
+    assert [tuple(row) for row in gold] == [("v1", ["no"]), ("v3", ["unclear"])]
 
 
 async def test_commands_list_settle_change_and_reopen(easel, engine):
