@@ -85,7 +85,7 @@ class MethodExport:
         contents: Contents in a sentence.
         fit: Function that returns the rows; None for the rows of the table.
         can_cut_scores: Whether it contains labels into which scores are cut if annotators choose none.
-        has_final_labels: Whether its labels of items are replaced by those that researchers chose.
+        has_final_labels: Whether it has columns with the labels of items that researchers chose.
 
     """
 

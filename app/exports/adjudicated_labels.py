@@ -82,6 +82,16 @@ def table_with_final_labels(table: LazyTable, adjudicated_by_item_id: Mapping[st
     return LazyTable(columns, table.row_count, make_rows)
 
 
+def judgments_with_final_labels(table: LazyTable, adjudicated_by_item_id: Mapping[str, str]) -> LazyTable:
+    """Return a table of judgments with the label that a researcher chose for the item, in one more column at the end."""
+    item_at = table.columns.index("item")
+
+    def make_rows(start: int, stop: int) -> list[tuple[Cell, ...]]:
+        return [(*row, adjudicated_by_item_id.get(str(row[item_at]))) for row in table.make_rows(start, stop)]
+
+    return LazyTable([*table.columns, ADJUDICATED_COLUMN], table.row_count, make_rows)
+
+
 def row_with_final_label(row: Sequence[Cell], label_at: int, adjudicated: str | None) -> tuple[Cell, ...]:
     label = row[label_at]
     final = label if adjudicated is None else adjudicated

@@ -9,7 +9,7 @@ from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Answers, Options
 from app.analysis.score_tables import all_scores_column_definitions, rows_of_all_scores_table
 from app.analysis.scores import refuse_without_answers
-from app.exports.adjudicated_labels import table_with_final_labels
+from app.exports.adjudicated_labels import judgments_with_final_labels, table_with_final_labels
 from app.exports.export_types import ExportRequest
 from app.quality.adjudications import load_adjudicated_label_by_item
 from app.text.table_formats import RowCells, TableStream
@@ -67,7 +67,8 @@ async def open_fitted_table_stream(request: ExportRequest, table_name: str, expo
     )
 
     if export.has_final_labels and request.campaign.has_item_labels:
-        lazy_table = table_with_final_labels(lazy_table, await load_adjudicated_label_by_item_id(request))
+        add_labels = table_with_final_labels if "id" in lazy_table.columns else judgments_with_final_labels
+        lazy_table = add_labels(lazy_table, await load_adjudicated_label_by_item_id(request))
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
         for start in range(0, lazy_table.row_count, FITTED_ROWS_PER_BATCH):

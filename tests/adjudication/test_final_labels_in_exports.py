@@ -44,6 +44,15 @@ async def test_files_of_items_have_the_final_label_and_where_it_is_from(research
     assert all(before[item][column] == after[item][column] for item in before for column in untouched)
 
 
+async def test_the_file_of_judgments_has_the_chosen_label_of_each_item_beside_the_estimated_one(researcher, engine):
+    campaign = await create_labelled_campaign(engine, {"ann": [0, 0], "bob": [0, 1]})
+    before = await exported(researcher, "labels")
+    await settle(engine, campaign, "v1", "unclear")
+    after = await exported(researcher, "labels")
+    assert {(row["item"], row["adjudicated"]) for row in after} == {("v0", ""), ("v1", "unclear")}
+    assert [row | {"adjudicated": ""} for row in after] == before
+
+
 async def test_an_item_without_any_label_has_no_source(researcher, engine):
     labels = {"labels": ["yes", "no"]}
     await create_running_campaign(engine, items=2, design="categories", design_settings=labels, items_per_hit=1)
