@@ -83,7 +83,7 @@ def table_with_final_labels(table: LazyTable, adjudicated_by_item_id: Mapping[st
 
 
 def judgments_with_final_labels(table: LazyTable, adjudicated_by_item_id: Mapping[str, str]) -> LazyTable:
-    """Return a table of judgments with the label that a researcher chose for the item, in one more column at the end."""
+    """Return a table of judgments with one more column: the label that a researcher chose for the item."""
     item_at = table.columns.index("item")
 
     def make_rows(start: int, stop: int) -> list[tuple[Cell, ...]]:
