@@ -27,11 +27,12 @@ from app.alerts import api as alerts_api
 from app.alerts import outbox
 from app.alerts import pages as alerts
 from app.alerts.outbox import Outbox
+from app.analysis.api import adjudication as adjudication_api
 from app.analysis.api import analysis as analysis_api
 from app.analysis.api import remarks as remarks_api
 from app.analysis.findings_part import load_finding_about_annotators_or_none
 from app.analysis.fit_cache import FitCache
-from app.analysis.pages import analysis, remarks
+from app.analysis.pages import adjudication, analysis, remarks
 from app.annotation.hits import api as serving_api
 from app.annotation.hits.campaign_index import MB, PosteriorCache
 from app.annotation.hits.pages import annotator as serving
@@ -283,6 +284,7 @@ ROUTERS = (
         rehearsals.router,
     ),
     *(home.router, dashboard.router, exports.router, exports.scores_router, analysis.router, remarks.router),
+    adjudication.router,
     *(
         palette.router,
         help_pages.router,
@@ -319,6 +321,7 @@ ROUTERS = (
         server_calls_api.router,
         palette_api.router,
         remarks_api.router,
+        adjudication_api.router,
         visit_api.router,
         visit_api.participants_router,
         stopping_api.router,

@@ -35,7 +35,8 @@ from app.settings import (  # noqa: E402
 NOTE = "<!-- Written by docs/generate.py; `make docs` writes it again. -->\n"
 COMMANDS_WITH_CAMPAIGN_SETTINGS = ("easel campaign create", "easel campaign edit")
 PEOPLE_GROUPS = ("annotators", "people", "person")
-GROUPS_WITH_A_PAGE = ("campaign", *PEOPLE_GROUPS)
+CAMPAIGN_GROUPS = ("campaign", "labels")
+GROUPS_WITH_A_PAGE = (*CAMPAIGN_GROUPS, *PEOPLE_GROUPS)
 ON_A_PAGE_OF_THEIR_OWN = 40  # options; a command with more of them gets a page
 
 
@@ -182,8 +183,8 @@ def command_line_page() -> str:
         f"# Command line\n\n{NOTE}\n"
         "`easel` is `.venv/bin/easel` in the project's folder, or `docker compose exec app easel`. Every command\n"
         "works on the database that `DATABASE_URL` names, or on Easel's own. `easel COMMAND --help` shows this too.\n"
-        "The commands that begin with `easel campaign` have [a page of their own](cli-campaigns.md), and so have\n"
-        "those about [people](cli-people.md).\n\n" + sections_of()
+        "The commands that begin with `easel campaign` or `easel labels` have\n"
+        "[a page of their own](cli-campaigns.md), and so have those about [people](cli-people.md).\n\n" + sections_of()
     )
 
 
@@ -197,7 +198,7 @@ def people_commands_page() -> str:
 def campaign_commands_page() -> str:
     return (
         f"# Commands for campaigns\n\n{NOTE}\n"
-        "All other commands are on the page [Command line](cli.md).\n\n" + sections_of("campaign")
+        "All other commands are on the page [Command line](cli.md).\n\n" + sections_of(*CAMPAIGN_GROUPS)
     )
 
 

@@ -30,6 +30,7 @@ CAMPAIGN_TABS = (
     CampaignTab("log", "Log", "/log", SEE_PEOPLE),
     CampaignTab("members", "Members", "/members", SHARE_CAMPAIGN),
     CampaignTab("remarks", "Comments", "/remarks", SEE_PEOPLE),
+    CampaignTab("adjudicate", "Adjudicate", "/adjudicate", SEE_PEOPLE),
     CampaignTab("payments", "Payments", "/payments", CHANGE_CAMPAIGN),
 )
 
@@ -40,6 +41,7 @@ def list_allowed_campaign_tabs(access: Access, campaign: Campaign, current_tab: 
         "share": campaign.rehearsal_of is None,
         "members": campaign.rehearsal_of is None,
         "payments": False,  # reached from Share and Annotators, where the people from the platform are
+        "adjudicate": campaign.status != "draft" and campaign.has_item_labels,
         "remarks": campaign.flag_on != "none" or campaign.comment_on != "none",
     }
     return [

@@ -4,13 +4,14 @@ Each finding is made from results that another part of the page shows, and leads
 data is left out, or says what is missing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from app.analysis.answer_kinds import can_read_answers_as
 from app.analysis.item_noun import noun_of_answers
+from app.analysis.label_votes import MIN_JUDGMENTS_TO_COMPARE_LABELS, count_votes_of_items, has_no_majority
 from app.analysis.method_types import ScoreMethod
 from app.analysis.result_types import Answers, Mask, ResultTable, Scores
 from app.analysis.scores import MEAN_METHOD
@@ -26,7 +27,6 @@ from app.text.numbers import format_with_places
 MAX_NAMED = 3  # items or annotators that a sentence names
 MAX_QUOTED_CHARACTERS = 60
 MIN_JUDGMENTS_OF_DISPUTED_ITEM = 3
-MIN_JUDGMENTS_TO_COMPARE_LABELS = 2
 DISPUTED_SPREAD_RATIO = 1.5  # times the typical standard deviation within an item
 MIN_RELIABILITY = 0.3  # an annotator below it does not agree with the others
 MIN_REMAINING_ANNOTATORS = 3
@@ -141,14 +141,13 @@ def lowest_and_highest_score_text(answers: Answers, item: int) -> str:
     return f"{format_with_places(float(scores.min()), 0)} to {format_with_places(float(scores.max()), 0)}"
 
 
-def finding_about_labels_or_none(answers: Answers) -> Finding | None:
-    """Return on how many items annotators agree, and name those where no label has a majority; None for other answers
-    and if no item has two judgments.
+def finding_about_labels_or_none(answers: Answers, settled_items: Collection[int] = ()) -> Finding | None:
+    """Return on how many items annotators agree, and name those where no label has a majority and no researcher has
+    settled one; None for other answers and if no item has two judgments.
     """
     if answers.value_kind != "classes":
         return None
-    counts = np.zeros((answers.n_items, len(answers.classes)), int)
-    np.add.at(counts, (answers.item, answers.value.astype(int)), 1)
+    counts = count_votes_of_items(answers)
     judgments, most = counts.sum(axis=1), counts.max(axis=1)
     has_several = judgments >= MIN_JUDGMENTS_TO_COMPARE_LABELS
     if not has_several.any():
@@ -156,18 +155,30 @@ def finding_about_labels_or_none(answers: Answers) -> Finding | None:
     agreed = int(np.count_nonzero(has_several & (most == judgments)))
     items = pluralize(int(np.count_nonzero(has_several)), "item")
     sentence = f"Annotators agree on the label of {agreed:,} of {items} with two or more judgments."
-    undecided = np.flatnonzero(has_several & (2 * most <= judgments))
-    if len(undecided):
-        first = undecided[np.argsort(-judgments[undecided], kind="stable")][:MAX_NAMED].tolist()
-        named = "; ".join(
-            f"{quote_shortened_item_text(answers, item)} ({counts_of_labels_text(counts[item], answers.classes)})"
-            for item in first
-        )
-        them = "it" if len(undecided) == 1 else "them"
-        sentence += (
-            f" On {pluralize(len(undecided), 'item')} no label has a majority, so look at {them} yourself: {named}."
-        )
+    undecided = np.flatnonzero(has_no_majority(counts))
+    sentence += sentence_on_undecided_items_or_empty(answers, counts, undecided, settled_items)
     return Finding("labels", "Labels", sentence, "labels")
+
+
+def sentence_on_undecided_items_or_empty(
+    answers: Answers, counts: Integers, undecided: Integers, settled_items: Collection[int]
+) -> str:
+    """Return how many items have no majority, how many of these are open, and name open ones; empty without any."""
+    if not len(undecided):
+        return ""
+    beginning = f" On {pluralize(len(undecided), 'item')} no label has a majority"
+    them = "it" if len(undecided) == 1 else "them"
+    open_items = undecided[~np.isin(undecided, [*settled_items])]
+    if not len(open_items):
+        return f"{beginning}; a researcher has settled {them}."
+    first = open_items[np.argsort(-counts[open_items].sum(axis=1), kind="stable")][:MAX_NAMED].tolist()
+    named = "; ".join(
+        f"{quote_shortened_item_text(answers, item)} ({counts_of_labels_text(counts[item], answers.classes)})"
+        for item in first
+    )
+    if len(open_items) == len(undecided):
+        return f"{beginning}, so look at {them} yourself: {named}."
+    return f"{beginning}; {len(open_items):,} of {them} {'is' if len(open_items) == 1 else 'are'} still open: {named}."
 
 
 def counts_of_labels_text(counts: Integers, labels: Sequence[str]) -> str:

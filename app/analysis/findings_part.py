@@ -16,6 +16,8 @@ from app.analysis.score_page_part import MEAN_METHOD_NAME, names_of_two_methods_
 from app.analysis.view import AnalysisView
 from app.designs.campaign import Campaign
 from app.errors import Conflict
+from app.quality.adjudications import load_adjudicated_label_by_item
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 DescribeTable = Callable[[ResultTable, Answers], Finding | None]
 
@@ -61,9 +63,17 @@ async def load_findings(
         except Conflict:
             continue
         found.append(await asyncio.to_thread(describe, table, answers))
-    for describe_answers in (findings.finding_about_labels_or_none, findings.finding_about_disputed_items_or_none):
-        found.append(await asyncio.to_thread(describe_answers, answers))
+    settled = await load_settled_item_numbers(engine, slug, view.criterion) if answers.value_kind == "classes" else ()
+    found.append(await asyncio.to_thread(findings.finding_about_labels_or_none, answers, settled))
+    found.append(await asyncio.to_thread(findings.finding_about_disputed_items_or_none, answers))
     return [finding for finding in found if finding]
+
+
+async def load_settled_item_numbers(engine: AsyncEngine, slug: str, criterion_name: str) -> Collection[int]:
+    """Return the numbers of the items whose label a researcher has chosen."""
+    async with engine.connect() as connection:
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+        return await load_adjudicated_label_by_item(connection, campaign.find_criterion_or_refuse(criterion_name))
 
 
 async def load_finding_about_annotators_or_none(

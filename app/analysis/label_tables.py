@@ -317,6 +317,7 @@ LABEL_ITEM_TABLE = TableMethod(
             "Labels of items",
             "Dawid and Skene’s label of every item, its confidence and uncertainty.",
             can_cut_scores=True,
+            has_final_labels=True,
         ),
         MethodExport(
             "labels",
@@ -324,6 +325,7 @@ LABEL_ITEM_TABLE = TableMethod(
             "The label of every judgment with the confidence that it is right, and the label of its item.",
             lazy_judgment_label_table,
             can_cut_scores=True,
+            has_final_labels=True,
         ),
     ),
 )

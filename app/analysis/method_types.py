@@ -85,6 +85,7 @@ class MethodExport:
         contents: Contents in a sentence.
         fit: Function that returns the rows; None for the rows of the table.
         can_cut_scores: Whether it contains labels into which scores are cut if annotators choose none.
+        has_final_labels: Whether it has columns with the labels of items that researchers chose.
 
     """
 
@@ -93,6 +94,7 @@ class MethodExport:
     contents: str
     fit: Callable[[Answers, Options], LazyTable] | None = None
     can_cut_scores: bool = False
+    has_final_labels: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.campaigns.lifecycle import lock_and_load_campaign_or_refuse
 from app.database.audit_log import log_change
 from app.database.content_tables import item_versions, output_versions, unfinished_imports
+from app.database.quality_tables import adjudications
 from app.database.tables import annotators, campaigns, hits, planned_hits, posteriors, responses, states
 from app.designs.campaign import Campaign
 from app.errors import Conflict
@@ -15,8 +16,10 @@ from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.deletion import delete_campaign_and_all_its_data_or_refuse, unsettled_payments_or_calls_error_or_none
 from app.record.revisions import block_answers_until_transaction_ends, block_writers_until_transaction_ends
 
-# Former texts are deleted, too: no answer is about them, and the items of a draft get other numbers.
-TABLES_OF_LAUNCH = (hits, planned_hits, posteriors, states, unfinished_imports, item_versions, output_versions)
+# Former texts and final labels are deleted, too: no answer is about them, and the items of a draft get other numbers.
+TABLES_OF_LAUNCH = (
+    *(hits, planned_hits, posteriors, states, unfinished_imports, item_versions, output_versions, adjudications),
+)
 COLUMNS_OF_SQUARE = ("square_row", "square_row_at", "square_done")  # the next launch may have other conditions
 STATE_BEFORE_LAUNCH: dict[str, object] = {
     "status": "draft",

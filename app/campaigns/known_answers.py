@@ -21,7 +21,7 @@ from app.quality.expected_answers import (
 )
 from app.uploads import parse_finite_number_or_none
 
-COMMON_TRUE_VALUE_COLUMNS = ("oracle", "truth", "gold")
+COMMON_TRUE_VALUE_COLUMNS = ("oracle", "truth", "gold", "adjudicated")
 DEFAULT_KNOWN_ANSWER_COLUMN = "truth"
 MIN_GOLD_ITEMS = 10  # recommended: fewer are recognised, and met too rarely to find anybody
 MAX_GOLD_ITEMS_AT_ONCE = 1_000

@@ -31,6 +31,7 @@ COMMANDS = {
     "doctor": CommandSummary("doctor", "Check the installation, and say how to repair what is wrong."),
     "experiment": CommandSummary("experiments", "Repeat an experiment of the papers, simulated or with people."),
     "export": CommandSummary("exports", "Write an export of a campaign, such as its items or responses."),
+    "labels": CommandSummary("labels", "Labels of a campaign's items: list disputed ones, settle them."),
     "login": CommandSummary("serving", "Print a new login link for researchers."),
     "migrate": CommandSummary("serving", "Upgrade the database to the newest schema."),
     "payments": CommandSummary("payments", "Bonuses of a campaign: add them, let the server send them."),

@@ -1,4 +1,4 @@
-"""Tables of the quality rules' findings about annotators, and of gold and attention items with their answers."""
+"""Tables of the quality rules' findings, of gold and attention items with their answers, and of final labels."""
 
 from sqlalchemy import (
     ARRAY,
@@ -12,9 +12,11 @@ from sqlalchemy import (
     Index,
     Integer,
     PrimaryKeyConstraint,
+    SmallInteger,
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -99,4 +101,23 @@ check_answers = Table(
     cascading_foreign_key("annotators", "annotator_id", from_table="check_answers"),
     cascading_foreign_key("hits", "hit_id", from_table="check_answers"),
     Index("check_answers_annotator_id_idx", "campaign_id", "annotator_id"),
+)
+
+# Final labels of items, chosen by researchers. Append-only: a later row names the one that it replaces. They are no
+# part of the record: posteriors do not follow from them.
+adjudications = Table(
+    "adjudications",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    Column("criterion", SmallInteger, nullable=False),
+    Column("item", Integer, nullable=False),
+    Column("label", Text),  # NULL: the label before was taken back
+    Column("reason", Text, nullable=False),  # empty if none was given
+    Column("decided_by", Text, nullable=False),
+    Column("decided_at", Time, nullable=False),
+    Column("replaces", BigInteger),  # NULL: the first of the item
+    PrimaryKeyConstraint("campaign_id", "id"),
+    # Of two researchers who have seen the same row, only one can replace it.
+    Index("adjudications_item_idx", "campaign_id", "criterion", "item", text("coalesce(replaces, 0)"), unique=True),
 )

@@ -246,6 +246,11 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
         return self.asked_criterion is None
 
     @property
+    def has_item_labels(self) -> bool:
+        """Return whether annotators choose labels for items, by some criterion; outputs of systems are no items."""
+        return not self.segment_count and any(criterion.design.classes for criterion in self.criteria)
+
+    @property
     def goal_criterion(self) -> Criterion[Self]:
         """Return the criterion that a goal is about: the deciding one, else the first."""
         return self.criteria[self.asked_criterion or 0]

@@ -35,7 +35,15 @@ ITEM_ENTRIES = {
     "mode": ColumnEntry("Score: the most likely value; empty without judgments", SCORE_UNIT),
     "mean": ColumnEntry("Score: the mean of the posterior; empty without judgments", SCORE_UNIT),
     "ratio": ColumnEntry("Score: ratio to the reference; empty without judgments", SCORE_UNIT, "above 0"),
-    "label": ColumnEntry("Likeliest label; empty without judgments, or if two are as likely", values="the labels"),
+    "label": ColumnEntry(
+        "Final label: the adjudicated one, else the likeliest; empty without judgments, or if two are as likely",
+        values="the labels",
+    ),
+    "adjudicated": ColumnEntry("Label that a researcher chose; empty if none did", values="the labels"),
+    "label_source": ColumnEntry(
+        "Where the label is from: a researcher or the annotators' answers; empty without a label",
+        values="adjudicated, answers",
+    ),
     "label_percent": ColumnEntry("Share of annotators expected to give that label", "%", "0 to 100"),
     "standard_deviation": ColumnEntry("Standard deviation of the posterior", SCORE_UNIT, "0 or more"),
     "low_95": ColumnEntry(f"Lower end of the posterior's central 95 % interval; {NOT_FOR_REPORTS}", SCORE_UNIT),
@@ -191,6 +199,13 @@ ENTRIES_BY_FILE: dict[str, dict[str, ColumnEntry]] = {
         "mode": ColumnEntry("Mode of the posterior, on 0 to 1", values="0 to 1"),
     },
     "decisions": {"reason": ColumnEntry("Reason that was given for the decision")},
+    "adjudications": {
+        "adjudication": ColumnEntry("Number of the decision", values="1, 2, ..."),
+        "label": ColumnEntry("Label that the researcher chose; empty if the label was taken back", values="the labels"),
+        "reason": ColumnEntry("Reason that the researcher gave; empty if none"),
+        "replaces": ColumnEntry("Number of the earlier decision that this one replaces; empty for the first"),
+        "latest": ColumnEntry("Whether it is the latest decision on the item", values=FLAG),
+    },
 }
 
 # Columns of the analysis whose title alone says too little: those of all tables, and those of one.
@@ -211,7 +226,17 @@ LABEL_ITEM_ENTRIES = {
     "expected_information": ColumnEntry("Information that one more label is expected to give", BITS, ZERO_OR_MORE),
 }
 TABLE_ENTRIES_BY_FILE = {
-    "item_labels": LABEL_ITEM_ENTRIES,
+    "item_labels": LABEL_ITEM_ENTRIES
+    | {
+        "label": ColumnEntry(
+            "Final label: the adjudicated one, else the most probable by Dawid and Skene’s model", values="the labels"
+        ),
+        "confidence": ColumnEntry(
+            "Probability that the most probable label is right, which may differ from an adjudicated one",
+            "probability",
+            "0 to 1",
+        ),
+    },
     "label_items": LABEL_ITEM_ENTRIES,
     "labels": {
         "label": ColumnEntry("The label", values="the labels"),

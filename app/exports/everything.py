@@ -24,6 +24,7 @@ from app.exports.items import load_uploaded_column_names
 from app.exports.methods_paragraph import EASEL_CITATION, EASL_CITATION, load_methods_text
 from app.exports.registry import TABLE_EXPORTS, open_export_or_refuse
 from app.exports.zip_stream import ZippedFile, stream_zip
+from app.quality.adjudications import has_any_adjudication
 from app.record import remarks
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.text.table_formats import RowCells, format_csv_rows
@@ -41,7 +42,8 @@ Data of the campaign `{slug}`, exported by Easel {version} on {date} (UTC).
 - Files are read one after the other. While a campaign is running, a later file can have newer answers.
 - Images, recordings and videos are not here: the Export page has them in a zip with the items.
 - Read before you publish: `campaign.yaml` and `settings.json` have completion codes and addresses of your study;
-  `visits.csv`, `remarks.csv` and `decisions.csv` have what people answered about themselves or wrote.
+  `visits.csv`, `remarks.csv`, `decisions.csv` and `adjudications.csv` have what people answered about themselves or
+  wrote.
 
 ## Files
 
@@ -104,10 +106,12 @@ class Everything:
         """Yield the exports that do not depend on a criterion, without those that this campaign cannot have."""
         async with self.engine.connect() as connection:
             has_remarks = await remarks.are_remarks_asked_or_stored(connection, self.campaign)
+            is_adjudicated = await has_any_adjudication(connection, self.campaign)
         omitted = {
             *(() if self.with_platform_ids else PLATFORM_ID_EXPORTS),
             *(() if self.campaign.visit_version else ("visits",)),
             *(() if has_remarks else ("remarks",)),
+            *(() if is_adjudicated else ("adjudications",)),
         }
         for name, export in TABLE_EXPORTS.items():
             if name not in omitted and not export.has_one_criterion:

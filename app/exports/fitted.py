@@ -9,7 +9,9 @@ from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Answers, Options
 from app.analysis.score_tables import all_scores_column_definitions, rows_of_all_scores_table
 from app.analysis.scores import refuse_without_answers
+from app.exports.adjudicated_labels import judgments_with_final_labels, table_with_final_labels
 from app.exports.export_types import ExportRequest
+from app.quality.adjudications import load_adjudicated_label_by_item
 from app.text.table_formats import RowCells, TableStream
 
 FITTED_ROWS_PER_BATCH = 1_000
@@ -64,11 +66,23 @@ async def open_fitted_table_stream(request: ExportRequest, table_name: str, expo
         else load_answers_and_fit_method_table(request, table_name)
     )
 
+    if export.has_final_labels and request.campaign.has_item_labels:
+        add_labels = table_with_final_labels if "id" in lazy_table.columns else judgments_with_final_labels
+        lazy_table = add_labels(lazy_table, await load_adjudicated_label_by_item_id(request))
+
     async def chunks() -> AsyncIterator[list[RowCells]]:
         for start in range(0, lazy_table.row_count, FITTED_ROWS_PER_BATCH):
             yield [*lazy_table.make_rows(start, start + FITTED_ROWS_PER_BATCH)]
 
     return TableStream([EXPORT_COLUMN_NAMES.get(name, name) for name in lazy_table.columns], chunks())
+
+
+async def load_adjudicated_label_by_item_id(request: ExportRequest) -> dict[str, str]:
+    """Return the labels that researchers chose by the chosen criterion, by the item's id."""
+    answers = await request.fits.load_answers(request.engine, request.slug, criterion=request.criterion)
+    async with request.engine.connect() as connection:
+        label_by_number = await load_adjudicated_label_by_item(connection, request.chosen)
+    return {answers.ids[number]: label for number, label in label_by_number.items()}
 
 
 async def load_answers_and_fit_export_table(

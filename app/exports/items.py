@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import count
@@ -19,6 +19,7 @@ from app.database.bulk import NumberColumn, fetch_array_by_column_on_driver, ite
 from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
+from app.exports.adjudicated_labels import ADJUDICATED_COLUMN, LABEL_SOURCE_COLUMN, label_source_or_none
 from app.exports.goal_columns import GoalColumns, load_goal_columns
 from app.exports.responses import CRITERION_COLUMN, LABEL_COLUMN
 from app.exports.unjudged import UNJUDGED_EXPORT_COLUMNS, load_unjudged_cell_formatter_or_none
@@ -27,6 +28,7 @@ from app.inference.ground.arrays import Array, distinct_row_positions_with_codes
 from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
 from app.inference.ratings.shrunken_means import ItemShrinkage
+from app.quality.adjudications import load_adjudicated_label_by_item
 from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
 
 SETTLED_EXPORT_COLUMNS = ("settled",)
@@ -62,7 +64,8 @@ async def open_items_export_table(connection: AsyncConnection, campaign: Campaig
     The posterior has its parameters, score, standard deviation and interval; without judgments only its parameters,
     those of the prior. The mean of the given values has its standard error and calibrated interval; the shrunken score
     and its interval are right for items chosen by their scores, too. All are in points, or in the other unit that pages
-    show. If the posterior counts classes, the likeliest label and its share are added; if values have no order, there
+    show. If the posterior counts classes, the final label and its share are added: the one
+    that a researcher chose, else the likeliest; if values have no order, there
     is no mean. If annotators may mark an item as impossible to judge, the row says how many did and why. With several
     criteria, there is a row per item by the first, then by the next.
     """
@@ -96,6 +99,7 @@ class ItemRowFormatter:
         unjudged_cells: Function from `load_unjudged_cell_formatter_or_none`, or None.
         uploaded_columns: Names of the uploaded columns.
         goal_columns: Columns that a goal adds.
+        adjudicated_label_by_item: Labels that researchers chose, by the item's number.
 
     """
 
@@ -105,6 +109,7 @@ class ItemRowFormatter:
     unjudged_cells: UnjudgedCells | None
     uploaded_columns: Sequence[str]
     goal_columns: GoalColumns
+    adjudicated_label_by_item: Mapping[int, str]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -112,7 +117,7 @@ class ItemRowFormatter:
         law, design = self.criterion.law, self.criterion.design
         family = law.family
         criterion = (CRITERION_COLUMN,) if self.criterion.name else ()
-        label = (LABEL_COLUMN,) if family.counts_classes else ()
+        label = self.label_column_names
         unit = design.score_unit(law)
         deviation = DEVIATION_EXPORT_COLUMNS if unit.can_express_standard_errors else ()
         score = unit.score_column or family.score_name
@@ -127,6 +132,22 @@ class ItemRowFormatter:
             *(SETTLED_EXPORT_COLUMNS if self.releases_settled_items else ()),
             *self.goal_columns.names,
         )
+
+    @property
+    def label_column_names(self) -> tuple[str, ...]:
+        """Columns of labels; the update laws of ordered labels have no likeliest label."""
+        if self.criterion.law.family.counts_classes:
+            return (LABEL_COLUMN, ADJUDICATED_COLUMN, LABEL_SOURCE_COLUMN)
+        return (ADJUDICATED_COLUMN,) if self.criterion.campaign.has_item_labels else ()
+
+    def label_columns(self, state: Array, numbers: Mapping[str, NumberColumn]) -> list[list[str | None]]:
+        """Return the cells of `label_column_names`, column by column."""
+        adjudicated = [self.adjudicated_label_by_item.get(number) for number in numbers["number"].tolist()]
+        if not self.criterion.law.family.counts_classes:
+            return [adjudicated] if self.label_column_names else []
+        likeliest = likeliest_label_or_none_of_items(self.criterion, state, numbers["judgments"])
+        final = [label if chosen is None else chosen for label, chosen in zip(likeliest, adjudicated, strict=True)]
+        return [final, adjudicated, [*map(label_source_or_none, likeliest, adjudicated)]]
 
     @property
     def releases_settled_items(self) -> bool:
@@ -158,11 +179,7 @@ class ItemRowFormatter:
         known = (numbers["score"], *deviation, *posterior_interval_ends(family, state))
         shown = (unit.shares_to_unit_values(np.where(numbers["judgments"] > 0, column, np.nan)) for column in known)
         names = [[criterion.name] * len(block.ids)] if criterion.name else []
-        labels = (
-            [likeliest_label_or_none_of_items(criterion, np.array(state), numbers["judgments"])]
-            if family.counts_classes
-            else []
-        )
+        labels = self.label_columns(np.array(state), numbers)
         posterior = to_cell_columns(*shown, numbers["judgments"])
         mean_values = self.mean_columns_by_name_or_empty_without_order(numbers["number"]).values()
         unjudged = self.unjudged_cells(numbers["number"].tolist()) if self.unjudged_cells else []
@@ -190,7 +207,10 @@ async def load_item_row_formatter(
     evidence = await calibrated_intervals.load_calibrated_evidence_extending_previous(connection, criterion)
     goal_values = await load_goal_columns(connection, criterion, evidence)
     shrinkage = await evidence.fit_shrinkage_in_thread()
-    return ItemRowFormatter(criterion, evidence.intervals, shrinkage, unjudged_cells, uploaded_columns, goal_values)
+    adjudicated = await load_adjudicated_label_by_item(connection, criterion)
+    return ItemRowFormatter(
+        criterion, evidence.intervals, shrinkage, unjudged_cells, uploaded_columns, goal_values, adjudicated
+    )
 
 
 def likeliest_label_or_none_of_items(

@@ -26,6 +26,7 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import Conflict, join_with_and, pluralize
 from app.http.languages.catalogue import ENGLISH, format_money
+from app.quality.adjudications import load_adjudicated_label_by_item
 from app.quality.annotators import load_plausible_median_seconds_or_none
 from app.quality.registry import QUALITY_RULES
 from app.record.responses import COUNTING_RESPONSES_CONDITION
@@ -136,6 +137,7 @@ async def load_methods_text(engine: AsyncEngine, slug: str, fits: FitCache, *, n
             paragraphs.append(f"Agreement and reliability: {NOT_AVAILABLE} (no answers).")
             continue
         answers = await fits.load_answers(engine, slug, criterion=criterion.name)
+        settled = await load_sentence_on_adjudications_or_empty(engine, criterion, answers)
         agreement = await load_measure_text(engine, fits, criterion, (("agreement", ALPHA_MEASURE_NAMES),))
         cites_krippendorff |= not agreement.startswith(NOT_AVAILABLE)
         reliability = ""
@@ -143,7 +145,7 @@ async def load_methods_text(engine: AsyncEngine, slug: str, fits: FitCache, *, n
             measure_text = await load_measure_text(engine, fits, criterion, RELIABILITY_MEASURES)
             reliability = f" Reliability of the scores – {measure_text}."
         count_sentences.append(judgments_per_item_phrase(answers, judged_noun(facts.campaign)))
-        paragraphs.append(f"Agreement between annotators – {agreement}.{reliability}")
+        paragraphs.append(f"Agreement between annotators – {agreement}.{reliability}{settled}")
     add_judgment_counts_and_criteria(paragraphs, count_sentences, facts.campaign)
     intervals = sentences_on_intervals(facts.campaign) if answered else []
     return format_methods_text(
@@ -152,6 +154,18 @@ async def load_methods_text(engine: AsyncEngine, slug: str, fits: FitCache, *, n
         cites_krippendorff=cites_krippendorff,
         cites_smyth=any("Smyth" in sentence for sentence in intervals),
     )
+
+
+async def load_sentence_on_adjudications_or_empty(
+    engine: AsyncEngine, criterion: Criterion[Campaign], answers: Answers
+) -> str:
+    """Return how many items have a label that a researcher chose; empty if none has."""
+    async with engine.connect() as connection:
+        settled = len(await load_adjudicated_label_by_item(connection, criterion))
+    if not settled:
+        return ""
+    verb = "was" if settled == 1 else "were"
+    return f" Of {pluralize(answers.n_items, 'label')}, {settled:,} {verb} settled by a researcher."
 
 
 def sentences_on_intervals(campaign: Campaign) -> list[str]:

@@ -75,6 +75,9 @@ def iterate_available_export_sections(
     yield "Annotators", contents, [(f"annotators.{end}", title) for end, title in DOWNLOAD_FORMATS]
     contents = "Decisions about annotators and answers, such as exclusions, with reason and time, in order."
     yield "Decisions", contents, [(f"decisions.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    if criterion.campaign.has_item_labels:
+        contents = "Labels that researchers chose for items, with reason and time, in order; earlier choices are kept."
+        yield "Adjudications", contents, [(f"adjudications.{end}", title) for end, title in DOWNLOAD_FORMATS]
     contents = (
         "One row for each arrival: annotator, the platform’s assignment, tasks answered, and times of arrival and end."
     )

@@ -21,6 +21,7 @@ from app.designs.campaign import Campaign
 from app.designs.field_flags import is_omitted_from_campaign_files
 from app.errors import Conflict, NotFound, shorten_echo
 from app.exports import annotator_tables
+from app.exports.adjudicated_labels import open_adjudications_table, refuse_campaign_without_item_labels
 from app.exports.export_types import (
     Export,
     ExportFile,
@@ -146,6 +147,7 @@ TABLE_EXPORTS: dict[str, Export] = {
     "unanswered": define_campaign_table_export(open_items_in_unanswered_hits_table, is_about_annotators=True),
     "annotators": define_annotator_table_export(annotator_tables.ANNOTATORS),
     "decisions": define_annotator_table_export(annotator_tables.DECISIONS),
+    "adjudications": define_campaign_table_export(open_adjudications_table, refuse_campaign_without_item_labels),
     "assignments": define_annotator_table_export(annotator_tables.ASSIGNMENTS),
     "visits": define_annotator_table_export(annotator_tables.VISITS),
     "remarks": define_annotator_table_export(annotator_tables.REMARKS),

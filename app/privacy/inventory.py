@@ -6,6 +6,7 @@ SQL expressions here may use the columns of their row and the parameters :campai
 
 from app.designs.remarks import REMARKS_KEY
 from app.designs.unjudged import UNJUDGED_CHECKS_KEY, UNJUDGED_KEY
+from app.privacy.adjudication_inventory import ADJUDICATIONS_TABLE
 from app.privacy.imported_file_inventory import UNFINISHED_IMPORTS_TABLE
 from app.privacy.inventory_types import (
     BY_ANNOTATOR,
@@ -281,6 +282,7 @@ PERSONAL_TABLES = (
             personal_column("campaign_id seq annotator_id response_seq", "place in the record", "technical"),
         ),
     ),
+    ADJUDICATIONS_TABLE,
     PersonalTable(
         "states",
         "campaign_id = :campaign AND kind = 'annotator' AND number = :annotator",

@@ -68,7 +68,7 @@ async def test_what_says_nothing_of_people_is_no_line_nor_is_what_is_refused(eng
 def test_each_export_is_about_people_or_about_items():
     """A new one is put on one of the two lists."""
     of_items = {"items", "segments", "easl", "settings", "scores", "halo", "item_labels", "labels"}
-    of_items |= {"pairs", "choices", "win_loss"}
+    of_items |= {"pairs", "choices", "win_loss", "adjudications"}
     assert {*ABOUT_ANNOTATORS} == {
         "responses",
         "unanswered",

@@ -73,6 +73,8 @@ UNNOTED |= {
 }
 UNNOTED["POST", "/admin/campaigns/{slug}/tasks-for-all-items"] = "it takes many items (tests/campaigns/test_totals.py)"
 UNNOTED["POST", "/admin/campaigns/{slug}/better-rule"] = "it takes a better rule (tests/campaigns/test_needs.py)"
+UNNOTED["POST", "/admin/campaigns/{slug}/adjudicate"] = "it takes labels (tests/adjudication)"
+UNNOTED["POST", "/api/v1/campaigns/{slug}/adjudications"] = "it takes labels (tests/adjudication)"
 UNNOTED["DELETE", "/api/v1/campaigns/{slug}/submissions/notices"] = "it takes a platform (test_notice_subscription)"
 UNNOTED[("POST", "/{platform_name:platform}/hook/{hook_key}")] = "it changes nothing itself"
 

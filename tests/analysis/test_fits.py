@@ -389,9 +389,9 @@ async def test_an_export_that_cannot_be_fitted_is_refused_before_its_first_line(
     assert refusal.value.code == "no_judgments"
 
 
-# Items have no segments, scores imply no pairs and are no choices, and there is one criterion.
+# Items have no segments and no labels, scores imply no pairs and are no choices, and there is one criterion.
 @pytest.mark.parametrize(
-    "what", [name for name in export_names() if name not in ("segments", "pairs", "choices", "halo")]
+    "what", [name for name in export_names() if name not in ("segments", "adjudications", "pairs", "choices", "halo")]
 )
 async def test_no_export_tells_who_the_workers_are(engine, what):
     campaign = await create_answered_campaign(engine)

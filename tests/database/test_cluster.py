@@ -49,7 +49,7 @@ def test_the_database_deletes_with_a_campaign_what_is_stored_with_it():
 def test_a_dry_run_without_citus_lists_the_places_and_changes_nothing(easel, database_url):
     result = easel("cluster", "distribute", "--dry-run")
     assert result.exit_code == 0
-    assert "By campaign: annotators, assignments, " in result.output
+    assert "By campaign: adjudications, annotators, assignments, " in result.output
     assert "On every server: campaigns, experiment_arms." in result.output
     assert result.output.endswith(f"so the statements were not checked.\n{NO_PAYMENTS} Nothing was changed.\n")
     run_sql(database_url, "ALTER TABLE campaigns ENABLE TRIGGER campaigns_delete_record")  # an error if it is gone

@@ -137,8 +137,11 @@ async def test_tables_of_labels_are_explained_beyond_their_titles(engine):
     archive = await opened_zip(engine, await create_answered_campaign(engine, content, **settings))
     entries = {(file, column): rest for file, column, *rest in rows(archive, "codebook.csv")}
     most_probable = ["Most probable label by Dawid and Skene’s model", "", "the labels"]
-    assert entries["item_labels.csv", "label"] == entries["tables/label_items.csv", "label"] == most_probable
-    assert entries["item_labels.csv", "confidence"] == ["Probability that the label is right", "probability", "0 to 1"]
+    assert entries["tables/label_items.csv", "label"] == most_probable
+    assert entries["item_labels.csv", "label"][0].startswith("Final label: the adjudicated one, else the most probable")
+    probability = ["Probability that the label is right", "probability", "0 to 1"]
+    assert entries["tables/label_items.csv", "confidence"] == probability
+    assert entries["item_labels.csv", "confidence"][0].startswith("Probability that the most probable label is right")
     assert entries["item_labels.csv", "entropy"][1] == "bits"
     assert entries["item_labels.csv", "probability_1"] == ["Probability of verb", "probability", "0 to 1"]
     assert entries["tables/labels.csv", "label"] == ["The label", "", "the labels"]

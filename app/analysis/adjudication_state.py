@@ -1,0 +1,123 @@
+"""State of adjudication: the queue of a campaign's items with their final labels, and which item comes next."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import Field
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.analysis.adjudicated_item import QueueRow, build_queue_row
+from app.analysis.fit_cache import FitCache
+from app.analysis.label_queue import LabelQueue, QueueFilter, build_label_queue
+from app.analysis.result_types import Answers
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
+from app.http.paging import AddressQuery, PageNumber
+from app.quality.adjudications import (
+    Adjudication,
+    labels_in_force,
+    load_latest_adjudications_by_item,
+    refuse_criterion_without_adjudication,
+)
+from app.record.campaign import load_campaign_for_page_or_refuse
+from app.uploads import MAX_ID_CHARACTERS
+
+
+class AdjudicationQuery(AddressQuery):
+    """Fields of the page's address: which items are listed, and which of them is open.
+
+    Attributes:
+        blind: Whether votes, estimates and comments are hidden until a label is chosen.
+        item: Id of the item that is open; the next unsettled one if empty.
+        after: Id of the item after which the next one is looked for.
+
+    """
+
+    criterion: str = Field(default="", max_length=200)
+    show: QueueFilter = "disputed"
+    blind: bool = False
+    item: str = Field(default="", max_length=MAX_ID_CHARACTERS)
+    after: str = Field(default="", max_length=MAX_ID_CHARACTERS)
+    page: PageNumber = 1
+
+
+@dataclass(frozen=True)
+class AnnotatorAgreement:
+    """How many of the settled items an annotator judged, and how often their label is the final one."""
+
+    name: str
+    judged: int
+    agreed: int
+
+
+@dataclass(frozen=True)
+class AdjudicationState:
+    """All items of a campaign by a criterion, and what was decided about them."""
+
+    criterion: Criterion[Campaign]
+    answers: Answers
+    queue: LabelQueue
+    adjudication_by_item: Mapping[int, Adjudication]
+
+    @property
+    def settled_items(self) -> set[int]:
+        """Numbers of the items whose label is chosen."""
+        return set(labels_in_force(self.adjudication_by_item))
+
+    @property
+    def disputed_and_settled_counts(self) -> tuple[int, int]:
+        """Number of items without a majority, and how many of these are settled."""
+        return self.queue.count_disputed_and_settled(self.settled_items)
+
+    def agreement_with_final_labels(self) -> list[AnnotatorAgreement]:
+        """Return the annotators who judged settled items, those who agree least often with the final labels first."""
+        answers, final_class = self.answers, np.full(self.answers.n_items, -1)
+        for item, label in labels_in_force(self.adjudication_by_item).items():
+            final_class[item] = answers.classes.index(label)
+        expected = final_class[answers.item]
+        judged = np.bincount(answers.annotator[expected >= 0], minlength=answers.n_annotators)
+        agreed = np.bincount(answers.annotator[expected == answers.value], minlength=answers.n_annotators)
+        found = [
+            AnnotatorAgreement(answers.names[who], int(judged[who]), int(agreed[who]))
+            for who in np.flatnonzero(judged).tolist()
+        ]
+        return sorted(found, key=lambda one: one.agreed / one.judged)
+
+    def item_numbers(self, shown: QueueFilter) -> list[int]:
+        return self.queue.item_numbers(shown, self.settled_items)
+
+    def rows(self, item_numbers: Sequence[int]) -> list[QueueRow]:
+        return [build_queue_row(self.answers, self.queue, number, self.adjudication_by_item) for number in item_numbers]
+
+    def number_of_id_or_none(self, item_id: str) -> int | None:
+        """Return the number of the item with this id, None if there is none."""
+        return self.answers.ids.index(item_id) if item_id in self.answers.ids else None
+
+    def next_open_item_or_none(self, shown: QueueFilter, after_id: str = "") -> int | None:
+        """Return the next unsettled item of a list after another, from the start again at its end; None if all are
+        settled.
+        """
+        return self.queue.next_open_item_or_none(shown, self.settled_items, self.number_of_id_or_none(after_id))
+
+
+async def load_adjudication_state(
+    fits: FitCache, engine: AsyncEngine, reading_engine: AsyncEngine, slug: str, criterion_name: str
+) -> AdjudicationState:
+    """Load the queue of a campaign.
+
+    Raises:
+        NotFound: `campaign_not_found`, `criterion_not_found`.
+        Conflict: `no_labels`, `not_launched`.
+
+    """
+    async with engine.connect() as connection:
+        campaign = await load_campaign_for_page_or_refuse(connection, slug)
+    criterion = campaign.find_criterion_or_refuse(criterion_name)
+    refuse_criterion_without_adjudication(criterion)
+    answers, queue = await fits.load_answers_and_fit(
+        reading_engine, slug, "label_queue", build_label_queue, criterion=criterion_name
+    )
+    async with engine.connect() as connection:  # after the fit, which may take seconds
+        adjudication_by_item = await load_latest_adjudications_by_item(connection, criterion)
+    return AdjudicationState(criterion, answers, queue, adjudication_by_item)

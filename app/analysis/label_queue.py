@@ -1,0 +1,112 @@
+"""Queue of items whose labels a researcher may settle: those without a majority first, then the least certain."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from app.analysis.label_tables import fit_dawid_skene_with_cautious_posteriors
+from app.analysis.label_votes import count_votes_of_items, has_no_majority
+from app.analysis.result_types import Answers, Mask, Options
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.labels.dawid_skene import consensus
+
+QueueFilter = Literal["disputed", "open", "settled", "all"]
+QUEUE_FILTER_TITLES: dict[QueueFilter, str] = {
+    "disputed": "Without a majority",
+    "open": "Not settled",
+    "settled": "Settled",
+    "all": "All items",
+}
+
+
+@dataclass(frozen=True)
+class LabelQueue:
+    """Votes and estimated labels of N items with K possible labels.
+
+    Attributes:
+        votes: Number of annotators who gave each label, (N, K).
+        label: Most probable label by Dawid and Skene's model, (N,); -1 where there is none.
+        confidence: Probability that this label is right, (N,); NaN where it is unknown.
+
+    """
+
+    votes: Integers
+    label: Integers
+    confidence: Array
+
+    @cached_property
+    def is_disputed(self) -> Mask:
+        """Whether an item has two or more votes and no label has more than half of them, (N,)."""
+        return has_no_majority(self.votes)
+
+    @cached_property
+    def worst_first(self) -> Integers:
+        """Numbers of all items: without a majority, then by rising confidence, then by falling entropy of votes, (N,).
+
+        Items without votes come last, since there is nothing to settle yet.
+        """
+        confidence = np.where(np.isfinite(self.confidence), self.confidence, 0.0)
+        is_unjudged = self.votes.sum(axis=1) == 0
+        return np.lexsort((-entropy_of_votes(self.votes), confidence, ~self.is_disputed, is_unjudged))
+
+    def is_listed(self, shown: QueueFilter, settled_items: Collection[int]) -> Mask:
+        """Return whether a filter keeps an item, (N,)."""
+        if shown == "disputed":
+            return self.is_disputed
+        is_settled = np.full(len(self.votes), shown == "all")
+        is_settled[[*settled_items]] = True
+        return ~is_settled if shown == "open" else is_settled
+
+    def item_numbers(self, shown: QueueFilter, settled_items: Collection[int]) -> list[int]:
+        """Return the numbers of the items that a filter keeps, the worst first."""
+        numbers: list[int] = self.worst_first[self.is_listed(shown, settled_items)[self.worst_first]].tolist()
+        return numbers
+
+    def next_open_item_or_none(
+        self, shown: QueueFilter, settled_items: Collection[int], after: int | None
+    ) -> int | None:
+        """Return the next unsettled item of a list after another, from the start again at its end; None if all are
+        settled.
+        """
+        is_open = self.is_listed("open", settled_items)
+        if shown == "disputed":
+            is_open &= self.is_disputed
+        start = 0 if after is None else int(np.flatnonzero(self.worst_first == after)[0]) + 1
+        in_turn = np.roll(self.worst_first, -start)
+        found = in_turn[is_open[in_turn]][:1].tolist()
+        return found[0] if found else None
+
+    def count_disputed_and_settled(self, settled_items: Collection[int]) -> tuple[int, int]:
+        """Return the number of items without a majority, and how many of these are settled."""
+        disputed = np.flatnonzero(self.is_disputed).tolist()
+        return len(disputed), sum(number in settled_items for number in disputed)
+
+
+def entropy_of_votes(votes: Integers) -> Array:
+    """Return the entropy of each item's votes in bits, (N,); 0 without votes."""
+    shares = votes / np.maximum(votes.sum(axis=1, keepdims=True), 1)
+    terms = np.where(shares > 0, shares * np.log2(np.where(shares > 0, shares, 1.0)), 0.0)
+    entropy: Array = -terms.sum(axis=1)
+    return entropy
+
+
+def build_label_queue(answers: Answers) -> LabelQueue:
+    """Return the queue of a campaign's items; without a fit, labels and confidence are those of the votes."""
+    votes = count_votes_of_items(answers)
+    try:
+        label, confidence = consensus(fit_dawid_skene_with_cautious_posteriors(answers, Options().classes))
+    except Inestimable:
+        label, confidence = plurality_label_and_share(votes)
+    return LabelQueue(votes, label, confidence)
+
+
+def plurality_label_and_share(votes: Integers) -> tuple[Integers, Array]:
+    """Return each item's label with the most votes, (N,), and its share; -1 and NaN without votes or with a tie."""
+    most, total = votes.max(axis=1), votes.sum(axis=1)
+    is_clear = (most > 0) & ((votes == most[:, None]).sum(axis=1) == 1)
+    share = np.where(is_clear, most / np.maximum(total, 1), np.nan)
+    return np.where(is_clear, votes.argmax(axis=1), -1), share
