@@ -316,9 +316,13 @@ def text_of_cell_as_displayed(value: Any, number_format: str) -> str:
 def text_of_number_as_displayed(value: float, number_format: str) -> str:
     if is_percentage_format(number_format):
         return f"{value * 100:.{SHOWN_DIGITS}g}%"
-    if isinstance(value, float) and not (value.is_integer() and abs(value) < 10**SHOWN_DIGITS):
+    if isinstance(value, int):
+        whole = value
+    elif value.is_integer() and abs(value) < 10**SHOWN_DIGITS:
+        whole = int(value)
+    else:
         return f"{value:.{SHOWN_DIGITS}g}"
-    return f"{int(value):0{len(number_format)}d}" if set(number_format) == {"0"} else str(int(value))
+    return f"{whole:0{len(number_format)}d}" if set(number_format) == {"0"} else str(whole)
 
 
 def is_percentage_format(number_format: str) -> bool:

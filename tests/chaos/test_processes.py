@@ -1,6 +1,7 @@
 """Servers of a chaos run leave nothing behind."""
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -15,11 +16,15 @@ async def test_a_server_that_is_never_ready_is_ended_before_another_takes_its_pl
     monkeypatch.setattr(processes, "UVICORN", [sys.executable, "-c", "import time; time.sleep(60)"])
     monkeypatch.setattr(processes, "wait_for_address", give_up)
     monkeypatch.setattr(processes, "SECONDS_BETWEEN_STARTS", 0)
-    started = []
-    server = ServerProcess("one", tmp_path, "postgresql://none", "secret", [])
-    launch = server.launch
-    monkeypatch.setattr(server, "launch", lambda: (launch(), started.append(server.process)))
+    started: list[Any] = []
+
+    class WatchedServer(ServerProcess):
+        def launch(self):
+            super().launch()
+            started.append(self.process)
+
+    server = WatchedServer("one", tmp_path, "postgresql://none", "secret", [])
     with pytest.raises(AssertionError, match="does not start"):
         await server.start()
     assert len(started) > 1
-    assert [process.poll() is None for process in started] == [False] * len(started)
+    assert None not in [process.poll() for process in started]
