@@ -19,8 +19,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from app.accounts import guards
 from app.annotation.hits import program_annotators, undo
+from app.annotation.hits.api_admission import (
+    LoadedProgramHit,
+    admit_program_and_return_connection,
+    admit_program_without_connection,
+)
 from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.hit_schemas import HitCriterionSchema, HitItemSchema, HitSchema, NextHitSchema, ReceiptSchema
 from app.annotation.hits.leases import NextHitRequest
@@ -59,15 +63,9 @@ from app.http.dependencies import (
     MAX_ROW_ID,
     Now,
     RowId,
-    ServingConnection,
     borrow_serving_connection,
-    client_network_or_empty,
-    get_now,
     openapi_description_of_refusals,
-    parse_canonical_row_id_or_none,
-    read_whole_body,
 )
-from app.http.request_problems import require_known_names_once
 
 router = APIRouter(
     prefix="/api/v1",
@@ -90,39 +88,6 @@ AnnotatorName = Annotated[
     StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_PLATFORM_ID_CHARACTERS),
     AfterValidator(text_or_raise_for_control_characters),
 ]
-
-
-async def admit_program_and_return_connection(
-    request: Request, token: guards.BearerToken, connection: ServingConnection, now: Now
-) -> Driver:
-    """Return the request's connection after the program's token was accepted on it."""
-    await guards.admit_program_by_token(connection, request, token, now=now)
-    await require_known_names_once(request)
-    return connection
-
-
-async def admit_program_without_connection(request: Request, token: guards.BearerToken) -> None:
-    """Accept the program's token; afterwards the request holds no connection."""
-    await read_whole_body(request)
-    async with borrow_serving_connection(request) as connection:
-        await guards.admit_program_by_token(connection, request, token, now=await get_now())
-    await require_known_names_once(request)
-
-
-async def admit_program_and_load_hit(request: Request, token: guards.BearerToken) -> program_annotators.ProgramHit:
-    """Return the HIT at this address. A bad token is refused first, whether the HIT exists or not."""
-    hit_id = parse_canonical_row_id_or_none(request.path_params["hit_id"])
-    async with request.app.state.serving_connections.borrow_autocommit_connection() as connection:
-        now = await get_now()
-        hit = await program_annotators.load_hit_and_store_token_use(
-            connection, token, hit_id, client_network_or_empty(request), now=now
-        )
-    guards.require_need_if_hit_visible(request, hit.access, is_hit_visible=hit.campaign_id is not None)
-    await require_known_names_once(request)
-    return hit
-
-
-LoadedProgramHit = Annotated[program_annotators.ProgramHit, Depends(admit_program_and_load_hit)]
 
 
 class AnnotatorRequest(RequestBody):
