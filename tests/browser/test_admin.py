@@ -806,6 +806,18 @@ async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_fi
     ]
 
 
+async def test_a_number_of_items_entered_for_the_chosen_way_of_asking_is_saved(enter: Enter) -> None:
+    page = await enter()
+    await page.goto("/".join(page.url.split("/")[:3]) + "/admin/campaigns/new")
+    await page.get_by_label("Question", exact=True).fill("How concrete is this word?")
+    await page.get_by_role("group", name="Design").get_by_label("Rating").check()
+    await page.get_by_label("Items per task").fill("5")
+    await page.get_by_role("button", name="Create draft").click()
+    await page.wait_for_url("**/settings/visit?done=created")
+    await page.get_by_role("link", name="Question", exact=True).click()
+    await expect(page.get_by_label("Items per task")).to_have_value("5")
+
+
 async def test_a_page_is_shown_when_its_scripts_have_come_so_that_no_press_is_missed(enter: Enter) -> None:
     page = await enter()
     await create(page, "Slow scripts")

@@ -206,6 +206,15 @@ def test_another_way_of_asking_brings_its_usual_law_and_a_rule_that_can_work(old
     assert (after.update_law, after.items_per_hit, after.rule) == expected
 
 
+def test_a_number_of_items_that_was_entered_for_the_new_way_of_asking_stays():
+    entered = {"name": "Verbs", "question": "Which?", "design": "rating", "items_per_hit": "5"}
+    assert settings_after_step(SETTINGS, "question", entered).items_per_hit == 1
+    entered["items_per_hit_of"] = "rating"
+    assert settings_after_step(SETTINGS, "question", entered).items_per_hit == 5
+    entered |= {"design": "best_worst", "items_per_hit": ""}
+    assert settings_after_step(SETTINGS, "question", entered).items_per_hit == 4
+
+
 async def test_an_error_in_another_step_is_named_with_a_link_to_its_field(researcher, engine):
     campaign = await create_draft(engine, goal="best", rule="best")
     refused = await post(researcher, campaign, "question", name="Verbs", question="Which?", design="pairwise")
