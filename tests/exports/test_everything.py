@@ -132,6 +132,16 @@ async def test_the_codebook_names_units_labels_and_own_columns(engine):
     assert entries["annotators.csv", "hits_counted"][0] == "Answered tasks that count"
 
 
+async def test_answers_to_questions_are_explained_by_the_question_and_its_choices(engine):
+    questions = ["sex: What is your sex? | female | male", "age: How old are you? | number from 18 to 99", "why: Why?"]
+    campaign = await create_running_campaign(engine, questions=questions)
+    entries = [
+        find_column_entry("responses", f"asked_{name}", campaign.criteria[0], ()) for name in ("sex", "age", "why")
+    ]
+    assert entries[0].meaning == "The annotator's answer to the question “What is your sex?”"
+    assert [entry.values for entry in entries] == ["female, male", "a number", ""]
+
+
 async def test_tables_of_labels_are_explained_beyond_their_titles(engine):
     content, settings = CAMPAIGNS["categories"]
     archive = await opened_zip(engine, await create_answered_campaign(engine, content, **settings))
