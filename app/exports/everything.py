@@ -108,6 +108,7 @@ class Everything:
             *(() if self.with_platform_ids else PLATFORM_ID_EXPORTS),
             *(() if self.campaign.visit_version else ("visits",)),
             *(() if has_remarks else ("remarks",)),
+            *(() if self.campaign.only_campaigns else ("returning",)),
         }
         for name, export in TABLE_EXPORTS.items():
             if name not in omitted and not export.has_one_criterion:

@@ -21,6 +21,7 @@ from app.annotation.platforms.registry import (
     platforms_offered_for_experiments,
     recruiting_platform,
 )
+from app.annotation.platforms.same_person import sentence_on_invited_people_or_empty
 from app.annotation.platforms.settings import (
     crowd_setting_by_name_with_slug_of_campaign,
     note_on_form_origins_of_campaign_or_empty,
@@ -115,6 +116,9 @@ async def show_share_page(request: Request, connection: Transaction, access: Cur
         "code": qr_code_svg(open_link_url_of_campaign(*link_parts)),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
         "listed_people": await participant_lists.count_listed_people_by_list(connection, campaign.id),
+        "invited_people_note": await sentence_on_invited_people_or_empty(
+            connection, campaign.id, campaign.only_campaigns
+        ),
         "simulated_hits": await item_list.count_simulated_hits(connection, campaign.id),
     }
     return render_page(request, "admin/share.html", context)
@@ -175,6 +179,9 @@ async def show_action_confirmation_page(
         "budget": await load_budget_text_or_empty(connection, campaign),
         "recording_notes": recordings,
         "block_note": await load_short_block_note_or_empty(connection, campaign, with_refusals=True),
+        "invited_people_note": await sentence_on_invited_people_or_empty(
+            connection, campaign.id, campaign.only_campaigns
+        ),
         "form_note": note_on_form_origins_of_campaign_or_empty(campaign),
     } | consent_context
     return render_confirmation_page(request, campaign, action, notes)
