@@ -16,7 +16,7 @@ async def pseudonym_of(engine: AsyncEngine, campaign, worker_id: str) -> str:
         campaign=campaign.id,
         person=worker_id,
     )
-    return rows[0][0]
+    return str(rows[0][0])
 
 
 async def test_each_annotator_who_took_part_before_has_a_row_with_both_pseudonyms(engine):
