@@ -157,6 +157,16 @@ async def test_a_zip_of_media_alone_is_previewed_and_imported_with_an_item_for_e
     await page.get_by_text("Imported 2 items.").wait_for()
 
 
+async def test_the_button_of_an_import_counts_items_and_checks(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Checks beside items")
+    table = "id,text,check,expected\n1,one,,\n2,two,,\ng1,three,gold,80\n"
+    file = {"name": "items.csv", "mimeType": "text/csv", "buffer": table.encode()}
+    await page.locator("[name=file]").first.set_input_files(file)
+    await page.get_by_role("button", name="Import 2 items and 1 check", exact=True).click()
+    await page.get_by_text("Imported 2 items.").wait_for()
+
+
 SEEN_PARTS = """all => all.map(summary => [...summary.querySelectorAll("span")]
     .filter(span => getComputedStyle(span).display !== "none")
     .map(span => {

@@ -97,6 +97,15 @@ async def test_a_step_that_someone_else_changed_is_refused_and_what_was_entered_
     assert await fetch_rows(engine, "SELECT judgments_per_item, rule FROM campaigns") == [(9, "easl")]
 
 
+async def test_a_refused_form_does_not_repeat_the_notice_of_the_page_before(researcher, engine):
+    campaign = await create_draft(engine)
+    address = f"/admin/campaigns/{campaign.slug}/settings/visit?done=created"
+    assert "Draft created." in (await researcher.get(address)).text
+    refused = await researcher.post(address, data={"questions": "no question"})
+    assert refused.status_code == 422
+    assert "Draft created." not in refused.text
+
+
 async def test_of_many_who_opened_the_same_version_one_saves(engine):
     campaign = await create_draft(engine)
 
