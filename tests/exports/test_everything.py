@@ -25,6 +25,7 @@ from app.exports.responses import (
     UNJUDGED_REASON_COLUMN,
     VERSION_COLUMN,
 )
+from app.exports.returning import RETURNING_EXPORT_COLUMNS
 from app.exports.unanswered import UNANSWERED_EXPORT_COLUMNS
 from app.exports.unjudged import UNJUDGED_EXPORT_COLUMNS
 from app.exports.zip_stream import ZippedFile, stream_zip
@@ -109,6 +110,7 @@ COLUMNS_OF_EXPORTS = {
         *(*RESPONSE_EXPORT_COLUMNS, *SEGMENT_USE_COLUMNS, CRITERION_COLUMN, CRITERION_POSITION_COLUMN, LABEL_COLUMN),
         *(UNJUDGED_REASON_COLUMN, VERSION_COLUMN, *REMARK_TEXT_COLUMNS, *PLAYBACK_COLUMNS, *CONDITION_COLUMNS),
     ],
+    "returning": [*RETURNING_EXPORT_COLUMNS],
     "unanswered": [*UNANSWERED_EXPORT_COLUMNS, *SEGMENT_USE_COLUMNS],
     "items": [*UNJUDGED_EXPORT_COLUMNS, *SIDE_COLUMN_BY_GOAL.values(), CHANCE_COLUMN, *LAW_SCORE_COLUMNS],
 }
