@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.result_types import Answers
@@ -19,6 +20,15 @@ from app.annotation.onboarding.profile_answers import load_entry_answers_by_anno
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import NotFound, join_names, shorten_echo
+from app.record.responses import COUNTING_RESPONSES_CONDITION
+
+# Annotators with an answer that counts.
+FIND_ANNOTATORS_WHO_COUNT = text(f"""
+    SELECT a.id FROM annotators a WHERE a.campaign_id = :campaign AND EXISTS (
+        SELECT FROM (
+            SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses WHERE campaign_id = :campaign
+        ) AS r WHERE r.annotator_id = a.id AND r.counts)
+""")
 
 MAX_GROUP_CHARACTERS = MAX_ENTRY_ANSWER_CHARACTERS + 50  # characters
 GROUP_PATTERN = re.compile(r"(?P<question>[A-Za-z][A-Za-z0-9_]*)(?P<other>!?)=(?P<answer>.*)", re.DOTALL)
@@ -90,7 +100,9 @@ async def load_group_choices(connection: AsyncConnection, criterion: Criterion[C
     """Return the groups that can be chosen on a page, with their names."""
     if not criterion.campaign.questions:
         return []
-    profile_answers = (await load_entry_answers_by_annotator(connection, criterion.campaign.id)).values()
+    answers_by_annotator = await load_entry_answers_by_annotator(connection, criterion.campaign.id)
+    counted = await connection.scalars(FIND_ANNOTATORS_WHO_COUNT, {"campaign": criterion.campaign.id})
+    profile_answers = [answers_by_annotator[annotator] for annotator in counted if annotator in answers_by_annotator]
     group_choices: list[tuple[str, str]] = []
     for name in [question.name for question in parse_only_questions_with_choices(criterion.campaign.questions)]:
         answer_counts = list_profile_groups_with_sizes_largest_first(

@@ -18,6 +18,7 @@ DESIGN_SETTINGS_SETTING = "design_settings"  # stands for the fields of all desi
 CRITERIA_SETTING = "criteria"  # stands for the fields of each criterion
 GOAL_NUMBER_SETTINGS = [name for name in GoalSettings.model_fields if name.startswith("goal_")]
 NEED_FIELD = "need"  # the card that stands for a goal and a selection rule
+DESIGN_OF_ITEMS_FIELD = "items_per_hit_of"  # the way of asking for which the items per HIT were entered; set by scripts
 CRITERIA_SHOWN_SETTING, ASKED_BY_SETTING = "criteria_shown", "asked_by"
 # Help about a group of settings, by one of the group.
 HELP_BY_SETTING = {
@@ -203,6 +204,8 @@ STEP_BY_SETTING: dict[str, StepName] = {name: group.step for group in FORM_FIELD
 def step_of_field_or_none(field_name: str) -> StepName | None:
     """Return the step that has a field of the form, by the name of the field; None if no step has it."""
     first_part = field_name.partition(".")[0]
+    if field_name == DESIGN_OF_ITEMS_FIELD:
+        return STEP_BY_SETTING["items_per_hit"]
     if first_part in PERSON_FIELDS:
         return STEP_BY_SETTING[PERSON_MINUTES_SETTING]
     setting = DESIGN_SETTINGS_SETTING if first_part in DESIGNS and "." in field_name else first_part

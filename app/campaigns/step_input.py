@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from app.campaigns.form import form_field_kind, json_schema_of_settings, schema_of_setting_value
 from app.campaigns.form_input import error_message_by_form_field, is_switch_setting
-from app.campaigns.form_sections import STEP_BY_SETTING, StepName, step_of_field_or_none
+from app.campaigns.form_sections import DESIGN_OF_ITEMS_FIELD, STEP_BY_SETTING, StepName, step_of_field_or_none
 from app.campaigns.form_values import form_values_of_settings
 from app.campaigns.needs import form_field_of_need_error, form_values_of_chosen_need_or_refuse
 from app.campaigns.person_pay import field_of_person_or_same, form_values_of_task_pay
@@ -69,7 +69,8 @@ def form_values_reset_for_new_design(settings: CampaignSettings, values: Mapping
     """Return the values, with those reset that belong to the former way of asking if another one was chosen.
 
     These are settings that stand in other steps or were not changed: the update law and its prior, the items per HIT,
-    whether items are shown again, and the selection rule.
+    whether items are shown again, and the selection rule. Scripts say for which way of asking the items per HIT were
+    entered.
     """
     changed = dict(values)
     old_design, new_design = DESIGNS[settings.design], DESIGNS.get(values.get("design", ""))
@@ -87,8 +88,13 @@ def form_values_reset_for_new_design(settings: CampaignSettings, values: Mapping
         changed.pop("repeat_items", None)
         if repeats_items_under_new_design(old_design, new_design, repeats_items=settings.repeat_items):
             changed["repeat_items"] = "on"
-    if values.get("items_per_hit") == str(settings.items_per_hit) and (
-        settings.items_per_hit not in new_design.items_per_hit or settings.items_per_hit == old_design.default_items
+    is_for_new_design = values.get(DESIGN_OF_ITEMS_FIELD) == new_design.name
+    if (
+        not is_for_new_design
+        and values.get("items_per_hit") == str(settings.items_per_hit)
+        and (
+            settings.items_per_hit not in new_design.items_per_hit or settings.items_per_hit == old_design.default_items
+        )
     ):
         changed["items_per_hit"] = ""
     return changed

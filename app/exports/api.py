@@ -143,8 +143,8 @@ async def list_posteriors(
 
 NAMES_OF_FITTED_EXPORTS = ", ".join(f"`{export.name}` ({export.title.lower()})" for export in all_method_exports())
 EXPORT_NAMES_HELP = (
-    "`items`, `responses`, `unanswered`, `assignments`, `visits`, `remarks`, `settings` (JSON), `easl` (CSV), or an "
-    f"export that needs a fit: {NAMES_OF_FITTED_EXPORTS}, if the campaign's answers support it."
+    "`items`, `responses`, `unanswered`, `returning`, `assignments`, `visits`, `remarks`, `settings` (JSON), `easl` "
+    f"(CSV), or an export that needs a fit: {NAMES_OF_FITTED_EXPORTS}, if the campaign's answers support it."
 )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.result_types import Column
+from app.annotation.onboarding.entry_questions import parse_question_lines
 from app.annotation.platforms.easel_results import ENTRY_ANSWER_PREFIX
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -96,10 +97,19 @@ def find_column_entry(
         values = design.allowed_values_text if (export_name, name) == ("responses", "score") else entry.values
         return replace(entry, unit=entry.unit.format(**units), values=values)
     if name.startswith(ENTRY_ANSWER_PREFIX):
-        return ColumnEntry(f"The annotator's answer to the question “{name.removeprefix(ENTRY_ANSWER_PREFIX)}”")
+        return entry_of_question(name.removeprefix(ENTRY_ANSWER_PREFIX), criterion.campaign.questions)
     if name in uploaded_columns or name.removeprefix(UPLOADED_PREFIX) in uploaded_columns:
         return UPLOADED_ENTRY
     return ColumnEntry("")
+
+
+def entry_of_question(name: str, question_lines: Sequence[str]) -> ColumnEntry:
+    """Return the entry of the answers to an entry question, with its text and its choices."""
+    question = next((question for question in parse_question_lines(question_lines) if question.name == name), None)
+    if question is None:
+        return ColumnEntry(f"The annotator's answer to the question “{name}”")
+    values = "a number" if question.number else ", ".join(question.choices)
+    return ColumnEntry(f"The annotator's answer to the question “{question.question}”", values=values)
 
 
 def entry_of_score_method_or_none(name: str) -> ColumnEntry | None:

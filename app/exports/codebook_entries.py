@@ -146,6 +146,8 @@ ANNOTATOR_ENTRIES = {
     "hits_answered": ColumnEntry("Tasks answered", "tasks", "0, 1, 2, ..."),
     "hits_counted": ColumnEntry("Answered tasks that count", "tasks", "0, 1, 2, ..."),
     "last_answer_at": ColumnEntry("When the last answer arrived", values=UTC_TIME),
+    "earlier_campaign": ColumnEntry("Campaign in which the same person took part before, by its name in addresses"),
+    "earlier_annotator": ColumnEntry("Pseudonym of the same person in the exports of that campaign"),
     "completed_at": ColumnEntry("When the annotator was told that they are done", values=UTC_TIME),
     "step": ColumnEntry("Step before the first task", values="welcome, consent, questions, training, qualification"),
     "version": ColumnEntry("Version of what the step showed", values="1, 2, ..."),

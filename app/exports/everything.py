@@ -112,6 +112,7 @@ class Everything:
             *(() if self.campaign.visit_version else ("visits",)),
             *(() if has_remarks else ("remarks",)),
             *(() if is_adjudicated else ("adjudications",)),
+            *(() if self.campaign.only_campaigns else ("returning",)),
         }
         for name, export in TABLE_EXPORTS.items():
             if name not in omitted and not export.has_one_criterion:

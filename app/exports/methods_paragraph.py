@@ -25,6 +25,7 @@ from app.campaigns.summaries import CampaignWithProgress, load_campaign_with_pro
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import Conflict, join_with_and, pluralize
+from app.exports.participant_sentences import load_participant_sentences
 from app.http.languages.catalogue import ENGLISH, format_money
 from app.quality.adjudications import load_adjudicated_label_by_item
 from app.quality.annotators import load_plausible_median_seconds_or_none
@@ -82,6 +83,7 @@ class MethodsFacts:
         excluded_by_reason: Number of annotators whose answers do not count, by why.
         excluded_answers: Number of single answers that were excluded.
         hourly_pay: Pay per hour by the median time of a task, as on the overview; None if it is not known.
+        participant_sentences: Sentences on the entry answers of the annotators, and on people who were not admitted.
 
     """
 
@@ -90,6 +92,7 @@ class MethodsFacts:
     excluded_by_reason: dict[str, int]
     excluded_answers: int
     hourly_pay: float | None
+    participant_sentences: Sequence[str]
 
 
 def reason_of_exclusion(barred: str, decided_by: str) -> str:
@@ -118,6 +121,7 @@ async def load_methods_facts(connection: AsyncConnection, slug: str) -> MethodsF
         excluded,
         (await connection.execute(COUNT_EXCLUDED_ANSWERS, parameters)).scalar_one(),
         hourly_pay_by_median_time_or_none(campaign, seconds, counts.tasks),
+        await load_participant_sentences(connection, campaign),
     )
 
 
@@ -204,6 +208,7 @@ def paragraph_about_campaign(facts: MethodsFacts, now: datetime) -> str:
         labels_sentence_or_empty(campaign),
         checks_sentence_or_empty(campaign),
         annotators_sentence(facts),
+        *facts.participant_sentences,
         exclusions_sentence(facts),
         times_sentence(facts, now),
         pay_sentence(facts),

@@ -73,6 +73,12 @@ def iterate_available_export_sections(
     yield "Shown, not answered", contents, [(f"unanswered.{end}", title) for end, title in DOWNLOAD_FORMATS]
     contents = "One row for each annotator: platform, first arrival, tasks answered and counted, held or excluded."
     yield "Annotators", contents, [(f"annotators.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    if criterion.campaign.only_campaigns:
+        contents = (
+            "One row for each annotator who took part in an earlier campaign of the study: both pseudonyms, to compare "
+            "the waves."
+        )
+        yield "Returning annotators", contents, [(f"returning.{end}", title) for end, title in DOWNLOAD_FORMATS]
     contents = "Decisions about annotators and answers, such as exclusions, with reason and time, in order."
     yield "Decisions", contents, [(f"decisions.{end}", title) for end, title in DOWNLOAD_FORMATS]
     if criterion.campaign.has_item_labels:

@@ -14,7 +14,8 @@ MAX_SEARCH_RESULTS = 20
 EXCERPT_CHARACTERS = 200
 HEADING_WEIGHT, TITLE_WEIGHT, PHRASE_WEIGHT, MAX_COUNTED_IN_TEXT = 8, 4, 8, 4
 LATER_CHAPTERS = ("Reference", "Developers")  # guides come first: such pages repeat many words
-LATER_WEIGHT = 0.5
+LATER_WEIGHT = 0.25
+ENDING_PATTERN = re.compile(r"(?<=\w{4})(?:ing|ed|es|e|s)$")  # "exclude" also finds "excluding", "quotas" also "quota"
 LINK_PATTERN = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\[\]]{0,300}\)")
 INLINE_MARK_PATTERN = re.compile(r"[`*]+")
 BLOCK_MARK_PATTERN = re.compile(r"[|#>]+|-{3,}|^[ \t]{0,20}\d{0,9}[.-] ", re.MULTILINE)
@@ -64,12 +65,14 @@ def search_documentation(query: str) -> list[SearchResult]:
     """Return the sections that have the most words of the query, the best first.
 
     A word in a heading counts more than one in the title of the page, and that more than one in the text. A word of the
-    query is found at the beginning of a word of the text.
+    query, without its ending, is found at the beginning of a word of the text.
     """
     words = list(dict.fromkeys(re.findall(r"\w+", query.lower())))[:MAX_QUERY_WORDS]
     if not words:
         return []
-    stems = [word + (r"\b" if len(word) < MIN_STEM_CHARACTERS else r"\w*") for word in words]
+    stems = [
+        word + r"\b" if len(word) < MIN_STEM_CHARACTERS else ENDING_PATTERN.sub("", word) + r"\w*" for word in words
+    ]
     patterns = [re.compile(rf"\b{stem}", re.IGNORECASE) for stem in stems]
     phrase = re.compile(r"\b" + r"\W+".join(words), re.IGNORECASE)
     ranked = [(search_rank_of_section(found, patterns, phrase), found) for found in all_searchable_sections()]
@@ -101,7 +104,8 @@ def search_rank_of_section(
     ]
     has_phrase = phrase.search(heading) or phrase.search(searchable_section.text)
     total: float = sum(weights) + PHRASE_WEIGHT * bool(has_phrase and len(patterns) > 1)
-    if searchable_section.chapter.title in LATER_CHAPTERS:
+    is_about_the_query = len(patterns) > 1 and phrase.fullmatch(heading)
+    if searchable_section.chapter.title in LATER_CHAPTERS and not is_about_the_query:
         total *= LATER_WEIGHT
     return sum(weight > 0 for weight in weights), total
 

@@ -14,17 +14,18 @@ from app.designs.campaign import Campaign
 from app.designs.number_parsing import parse_strict_decimal
 from app.designs.person_work import PersonWork, work_of_one_person
 from app.errors import join_with_and, pluralize
-from app.http.languages.catalogue import ENGLISH, format_money
+from app.http.languages.catalogue import BROWSER_LANGUAGE, ENGLISH, LANGUAGES, format_money
+from app.privacy.named_periods import days_not_named, find_named_periods
 from app.privacy.settings import MAX_RETENTION_DAYS
 
 BLANK_PATTERN = re.compile(r"\[[^\]\n]{1,80}\](?!\()")  # a blank of the template, but no link
-DAYS_PATTERN = re.compile(r"\b(\d{1,5})\s+days?\b", re.IGNORECASE)
 PAY_LINE_PATTERN = re.compile(r"^- \*\*Pay:\*\* (.+)\.$", re.MULTILINE)  # of a text made by `draft_consent_text`
 THOUSANDS_PATTERN = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 NUMBER_OR_WORD_PATTERN = re.compile(rf"({THOUSANDS_PATTERN.pattern}|[0-9]*[.,]?[0-9]+)|([^\W\d_]+|[^\w\s.,;:])")
 STORED_ID_OF_ANY_WAY = "your id on the platform you came from, or the name of your link"
 UNKNOWN = "[{}]"
 NO_FIXED_END = "no fixed end"
+LAST_SENTENCE = "By agreeing, you say that you have read this text and want to take part."
 STORED_PHRASE = "your answers; when and how you gave them; your comments and your answers to questions about you; and "
 
 
@@ -174,7 +175,7 @@ def draft_consent_text(facts: StudyFacts, max_days: int | None = None) -> str:
             "",
             f"If you have questions, or want to see or correct what is stored about you, write to {contact}.",
             "",
-            "By agreeing, you say that you have read this text and want to take part.",
+            LAST_SENTENCE,
         ]
     )
 
@@ -257,10 +258,22 @@ def consent_warnings(campaign: Campaign, max_days: int | None = None) -> list[st
             f"The consent text says “{pay_line[1]}”, but the settings pay {facts.pay}. Write the text from the settings"
             " again."
         )
+    warnings += warnings_about_language(campaign)
     warnings += retention_contradictions(facts, consent, max_days)
     if smaller_day_count_or_none(facts.identifiers_days, max_days) is None and facts.everything_days is None:
         warnings.append("Ids and names are kept without a time limit: no retention is set.")
     return warnings
+
+
+def warnings_about_language(campaign: Campaign) -> list[str]:
+    """Return a warning if the text is the draft in English, though all other texts are in another language."""
+    if campaign.language in (ENGLISH, BROWSER_LANGUAGE) or LAST_SENTENCE not in campaign.consent:
+        return []
+    warning = (
+        f"Annotators’ pages are in {LANGUAGES[campaign.language]}, but the consent text is the English one that Easel "
+        "writes. Translate it, and keep its facts."
+    )
+    return [warning]
 
 
 def does_line_state_pay(line: str, campaign: Campaign) -> bool:
@@ -298,14 +311,13 @@ def retention_contradictions(facts: StudyFacts, consent: str, max_days: int | No
     limited_periods = (facts.identifiers_days, facts.free_text_days, facts.telemetry_days)
     periods = [*(smaller_day_count_or_none(days, max_days) for days in limited_periods), facts.everything_days]
     chosen = {days for days in periods if days is not None}
-    named = {int(number) for number in DAYS_PATTERN.findall(consent)}
+    named_periods = find_named_periods(consent)
+    named = {period.min_days for period in named_periods if period.unit == "day"}
     warnings = []
     if named - chosen:
         warnings.append(
             f"The consent text says {days_text(named - chosen)}, but no setting erases data after that time."
         )
-    if chosen - named:
-        warnings.append(
-            f"The settings erase data after {days_text(chosen - named)}, but the consent text does not say so."
-        )
+    if unnamed := days_not_named(chosen, named_periods):
+        warnings.append(f"The settings erase data after {days_text(unnamed)}, but the consent text does not say so.")
     return warnings

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.designs.field_flags import is_blank
 from app.quality import decisions
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
@@ -28,7 +29,14 @@ ANSWER_ACTIONS: dict[str, DecisionFunction] = {
 
 
 async def apply_annotator_decision_and_return_campaign_id(
-    engine: AsyncEngine, slug: str, annotator_name: str, action: str, *, reason: str, now: datetime
+    engine: AsyncEngine,
+    slug: str,
+    annotator_name: str,
+    action: str,
+    *,
+    reason: str,
+    now: datetime,
+    is_reason_optional: bool = False,
 ) -> int:
     """Apply a decision to the annotator whose name on pages is, for example, A7.
 
@@ -39,6 +47,7 @@ async def apply_annotator_decision_and_return_campaign_id(
         action: A key of `ANNOTATOR_ACTIONS`.
         reason: The reason, kept with the decision and in the audit log.
         now: The time of the decision.
+        is_reason_optional: Whether the reason may be empty. The newest finding is then the reason to hold or exclude.
 
     Returns:
         The campaign's id. Its posteriors are due for a revision if the decision is about answers.
@@ -50,6 +59,8 @@ async def apply_annotator_decision_and_return_campaign_id(
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         annotator_id = await decisions.find_annotator_id_or_refuse(connection, campaign, annotator_name)
+        if is_reason_optional and is_blank(reason):
+            reason = await decisions.default_reason_for_annotator(connection, campaign, annotator_id, action)
         await ANNOTATOR_ACTIONS[action](connection, campaign, annotator_id, reason=reason, now=now)
     return int(campaign.id)
 

@@ -64,6 +64,10 @@ FIND_ANNOTATOR_BY_NUMBER = text(
 )
 FIND_ANNOTATOR_BY_PSEUDONYM = text("SELECT id FROM annotators WHERE campaign_id = :campaign AND pseudonym = :name")
 
+FIND_NEWEST_FINDING = text("""
+    SELECT said FROM findings WHERE campaign_id = :campaign AND annotator_id = :annotator ORDER BY id DESC LIMIT 1
+""")
+
 LOAD_ANSWER_STATE = text("""
     SELECT r.annotator_id AS annotator, a.barred, (
         SELECT kind FROM decisions d WHERE d.campaign_id = :campaign AND d.response_seq = r.seq
@@ -356,6 +360,16 @@ def name_of_actor_or_current_user(actor: Actor | None) -> str:
 def reason_or_note_that_none_was_given(entered_reason: str) -> str:
     """Return a reason that a page's form has, which may be left empty there."""
     return NO_REASON if is_blank(entered_reason) else entered_reason
+
+
+async def default_reason_for_annotator(
+    connection: AsyncConnection, campaign: Campaign, annotator_id: int, action: str
+) -> str:
+    """Return the reason of a decision that has none: the newest finding, if there is one and it speaks for it."""
+    if action not in ("hold", "exclude"):
+        return NO_REASON
+    finding = await connection.scalar(FIND_NEWEST_FINDING, {"campaign": campaign.id, "annotator": annotator_id})
+    return (finding or NO_REASON)[:MAX_REASON_CHARACTERS]
 
 
 def strip_reason_or_refuse(reason: str) -> str:

@@ -187,9 +187,8 @@ async def submit_annotator_action(
     now: Now,
 ) -> Response:
     """Apply a decision. If the posteriors take long to follow, they do so after the reply."""
-    reason = reason_or_note_that_none_was_given(form.get("reason", ""))
     campaign_id = await actions.apply_annotator_decision_and_return_campaign_id(
-        database, slug, annotator, action, reason=reason, now=now
+        database, slug, annotator, action, reason=form.get("reason", ""), now=now, is_reason_optional=True
     )
     await revisions.start_revision_and_wait(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
     return redirect_to_annotator_page(slug, annotator, notice=f"annotator-{action}")

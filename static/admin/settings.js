@@ -221,6 +221,7 @@ function followDraft(draft) {
 
   // Another way of asking brings its own usual number of items; the one entered for the former returns with it.
   const itemsPerHit = draft.elements.items_per_hit;
+  const designOfItems = Object.assign(document.createElement("input"), { type: "hidden", name: "items_per_hit_of" });
   const countByDesign = {};
   let formerDesign = designName();
   draft.addEventListener("change", ({ target }) => {
@@ -228,6 +229,8 @@ function followDraft(draft) {
       countByDesign[formerDesign] = itemsPerHit.value;
       formerDesign = designName();
       itemsPerHit.value = countByDesign[formerDesign] ?? "";
+      designOfItems.value = formerDesign;
+      itemsPerHit.after(designOfItems);
     }
     if (target.name === "design" || target === updateLaw) showFittingFields();
   });

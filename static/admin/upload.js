@@ -51,13 +51,21 @@ function manageUpload(form) {
     if (form.elements.show_as?.checked) form.elements.media?.closest("details")?.setAttribute("open", "");
   };
 
+  /** Return a label such as "Import 20 items and 1 check" of "Import items". */
+  const labelWithCounts = (label, rows) => {
+    const [verb, ...nouns] = label.split(" ");
+    const checks = Number(previewedTable().dataset.checks ?? 0);
+    const counted = (count, words) => `${count.toLocaleString()} ${count === 1 ? words.replace(/s$/, "") : words}`;
+    const parts = [rows > checks && counted(rows - checks, nouns.join(" ")), checks && counted(checks, "checks")];
+    return `${verb} ${parts.filter(Boolean).join(" and ")}`;
+  };
+
   /** Write on the button how much it imports; it is off while an import would be refused. */
   const updateButton = () => {
     const rows = previewedRows();
     const label = previewedTable()?.dataset.noun ? buttonLabel.replace("items", previewedTable().dataset.noun) : buttonLabel;
     button.disabled = Boolean(preview?.querySelector("[role=alert]"));
-    button.textContent = rows && !button.disabled
-      ? label.replace(" ", ` ${Number(rows).toLocaleString()} `).replace(/s$/, rows === "1" ? "" : "s") : buttonLabel;
+    button.textContent = rows && !button.disabled ? labelWithCounts(label, Number(rows)) : buttonLabel;
   };
 
   /** Enter the columns that a refusal proposes into the fields that are empty, and return whether there were any. */

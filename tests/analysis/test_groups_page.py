@@ -55,6 +55,13 @@ async def test_the_page_offers_groups_and_shows_one_alone(campaign, researcher):
     assert "There is no group" in gone.text
 
 
+async def test_the_numbers_of_people_in_groups_are_those_whose_answers_count(campaign, researcher):
+    await researcher.post(f"/admin/campaigns/{campaign.slug}/annotators/A1/exclude")
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/analysis")).text
+    choices = re.findall(r'<option value="(language=[^"]*)"[^>]*>([^<]*)<', html)
+    assert sorted(choices) == [("language=de", "language: de (1)"), ("language=en", "language: en (1)")]
+
+
 async def test_what_a_group_gave_is_kept_until_somebody_answers(campaign, engine):
     fits = FitCache()
     of_group = {"group": "language=en"}

@@ -157,6 +157,16 @@ async def test_a_zip_of_media_alone_is_previewed_and_imported_with_an_item_for_e
     await page.get_by_text("Imported 2 items.").wait_for()
 
 
+async def test_the_button_of_an_import_counts_items_and_checks(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Checks beside items")
+    table = "id,text,check,expected\n1,one,,\n2,two,,\ng1,three,gold,80\n"
+    file = {"name": "items.csv", "mimeType": "text/csv", "buffer": table.encode()}
+    await page.locator("[name=file]").first.set_input_files(file)
+    await page.get_by_role("button", name="Import 2 items and 1 check", exact=True).click()
+    await page.get_by_text("Imported 2 items.").wait_for()
+
+
 SEEN_PARTS = """all => all.map(summary => [...summary.querySelectorAll("span")]
     .filter(span => getComputedStyle(span).display !== "none")
     .map(span => {
@@ -804,6 +814,18 @@ async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_fi
         "trueskill",
         "trueskill-aware",
     ]
+
+
+async def test_a_number_of_items_entered_for_the_chosen_way_of_asking_is_saved(enter: Enter) -> None:
+    page = await enter()
+    await page.goto("/".join(page.url.split("/")[:3]) + "/admin/campaigns/new")
+    await page.get_by_label("Question", exact=True).fill("How concrete is this word?")
+    await page.get_by_role("group", name="Design").get_by_label("Rating").check()
+    await page.get_by_label("Items per task").fill("5")
+    await page.get_by_role("button", name="Create draft").click()
+    await page.wait_for_url("**/settings/visit?done=created")
+    await page.get_by_role("link", name="Question", exact=True).click()
+    await expect(page.get_by_label("Items per task")).to_have_value("5")
 
 
 async def test_a_page_is_shown_when_its_scripts_have_come_so_that_no_press_is_missed(enter: Enter) -> None:

@@ -46,6 +46,27 @@ async def test_by_mouse_a_choice_moves_the_other_one_away(task: Any, visit: Any)
     assert sorted(kind or "" for kind in told.values()) == ["", "", "mouse", "mouse"]
 
 
+# How many lines each word of the heads is on.
+LINES_OF_WORDS = """
+    [...document.querySelectorAll(".heads span")].flatMap(({ firstChild }) =>
+        [...firstChild.data.matchAll(/\\S+/g)].map(({ 0: word, index }) => {
+            const range = document.createRange();
+            range.setStart(firstChild, index);
+            range.setEnd(firstChild, index + word.length);
+            return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
+        }))
+"""
+
+
+async def test_no_word_of_a_head_is_broken_on_a_phone(task: Any, visit: Any) -> None:
+    labels = {"best_label": "am konkretesten", "worst_label": "am allerabstraktesten"}
+    campaign = await task(texts=["go", "abide", "run", "hum"], design_settings=labels, **ASKED)
+    page = (await visit(**PHONE)).page
+    await open_hit(page, campaign.prolific())
+    assert await page.evaluate(LINES_OF_WORDS) == [1, 1, 1, 1]
+    assert await violations(page) == ""
+
+
 async def test_by_keyboard_alone(task: Any, visit: Any) -> None:
     campaign = await task(**ASKED, judgments_per_item=2)
     page = (await visit()).page

@@ -369,6 +369,14 @@ async def test_a_new_practice_item_on_an_ordinal_scale_accepts_the_neighbouring_
     await expect(page.locator("textarea[name=training]")).to_have_value(expected)
 
 
+async def test_items_of_a_qualification_are_test_items_and_not_practice(task: Any, open_visit_step: Any) -> None:
+    page = await open_visit_step(await task(launched=False))
+    await page.locator("summary", has_text="Qualification").click()
+    editor = page.get_by_role("group", name="Qualification")
+    await editor.get_by_role("button", name="Add a test item").press("Enter")
+    await expect(editor.get_by_role("button", name="Add a practice item")).to_have_count(0)
+
+
 async def test_a_table_that_cards_cannot_show_stays_a_table(task: Any, open_visit_step: Any) -> None:
     draft = await task(launched=False, training='text\texpected\n5" screen\t20\n7" screen\t40', items_per_hit=2)
     page = await open_visit_step(draft)

@@ -88,7 +88,7 @@ async def test_a_code_does_not_hide_that_the_platform_needs_no_passphrase(engine
     campaign = await ready_draft(engine, **CODE, passphrase="blue", open_platforms=True)
     share = await page_of(researcher, campaign, "share")
     assert "People from Prolific need no passphrase." in share
-    assert "Who may take part: everyone." in share
+    assert "Who may take part: everyone with the passphrase and everyone from Prolific." in share
 
 
 async def test_closed_platform_links_are_a_fault_in_spite_of_a_code(engine, researcher):
@@ -103,3 +103,48 @@ async def test_the_notice_after_the_launch_means_all_links(engine, researcher):
     reply = await researcher.post(f"/admin/campaigns/{campaign.slug}/launch")
     page = (await researcher.get(reply.headers["location"])).text
     assert "The campaign is running. Its links are on this page." in page
+
+
+async def test_the_share_page_says_who_may_come_by_which_link(engine, researcher):
+    first, pilot = [await ready_draft(engine, name=name) for name in ("First", "Pilot")]
+    both = {"only_campaigns": [first.slug], "exclude_campaigns": [pilot.slug]}
+    for settings, sentence in (
+        ({}, "everyone."),
+        ({"passphrase": "blue"}, "everyone with the passphrase."),
+        ({"open_link": False}, "no one, because the open link is closed and no one has a personal link."),
+        ({"open_link": False, "open_platforms": True}, "everyone from a platform."),
+        ({"only_campaigns": [first.slug]}, "everyone who took part in first."),
+        (both, "everyone who took part in first, but nobody who took part in pilot."),
+        (
+            {"questions": ["age: Old? | yes | no"], "quotas": ["age = yes: 9"]},
+            "everyone, while the quota of their answer has a place.",
+        ),
+    ):
+        campaign = await ready_draft(engine, name="Second", **settings)
+        assert f"Who may take part: {sentence}" in await page_of(researcher, campaign, "share"), settings
+
+
+async def test_the_share_page_has_the_passphrase_to_send_with_the_link(engine, researcher):
+    campaign = await ready_draft(engine, passphrase="blue whale")
+    share = await page_of(researcher, campaign, "share")
+    assert "Everyone who opens this link and enters the passphrase can take part." in share
+    assert 'value="blue whale"' in (await researcher.get(f"/admin/campaigns/{campaign.slug}/share")).text
+    plain = await page_of(researcher, await ready_draft(engine, name="Plain"), "share")
+    assert "Everyone who opens this link can take part." in plain
+
+
+async def test_closed_platform_links_are_named_first_only_to_those_who_recruit_on_a_platform(engine, researcher):
+    for people_from, is_named in (("link", False), ("people", False), ("prolific", True)):
+        campaign = await ready_draft(engine, name=people_from, people_from=people_from, passphrase="blue")
+        share = await page_of(researcher, campaign, "share")
+        before_other_ways, _, other_ways = share.partition("Other ways to take part")
+        notice = "The platform links are closed to new people"
+        assert (notice in before_other_ways, notice in other_ways) == (is_named, not is_named), people_from
+
+
+async def test_a_code_left_from_a_copy_says_nothing_about_people_with_personal_links(engine, researcher):
+    campaign = await ready_draft(engine, **CODE, people_from="people", open_link=False)
+    researcher.headers["host"] = "127.0.0.1:8000"
+    page = await page_of(researcher, campaign, "launch/confirm")
+    assert "People from Prolific cannot reach this server" not in page
+    assert "People cannot reach this server" in page

@@ -59,6 +59,12 @@ async def test_the_launch_speaks_of_prolific_only_to_those_who_recruit_there(eng
         assert ("There is no completion code, so people have no button to return to Prolific." in page) == is_named
 
 
+async def test_the_code_for_all_platforms_is_a_completion_code_too(engine, researcher):
+    campaign = await create_draft(engine, people_from="prolific", return_completed="C123", hits_per_annotator=3)
+    await import_items(engine, campaign, VERBS)
+    assert "no completion code" not in await page_of(researcher, campaign, "launch/confirm")
+
+
 async def test_after_the_launch_the_question_still_has_the_next_steps_of_each_way(engine, researcher):
     campaign = await create_draft(engine, people_from="prolific")
     await import_items(engine, campaign, VERBS)

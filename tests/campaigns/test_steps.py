@@ -97,6 +97,15 @@ async def test_a_step_that_someone_else_changed_is_refused_and_what_was_entered_
     assert await fetch_rows(engine, "SELECT judgments_per_item, rule FROM campaigns") == [(9, "easl")]
 
 
+async def test_a_refused_form_does_not_repeat_the_notice_of_the_page_before(researcher, engine):
+    campaign = await create_draft(engine)
+    address = f"/admin/campaigns/{campaign.slug}/settings/visit?done=created"
+    assert "Draft created." in (await researcher.get(address)).text
+    refused = await researcher.post(address, data={"questions": "no question"})
+    assert refused.status_code == 422
+    assert "Draft created." not in refused.text
+
+
 async def test_of_many_who_opened_the_same_version_one_saves(engine):
     campaign = await create_draft(engine)
 
@@ -204,6 +213,15 @@ def test_another_way_of_asking_brings_its_usual_law_and_a_rule_that_can_work(old
     entered = {"name": "Verbs", "question": "Which?", "design": design, "items_per_hit": str(before.items_per_hit)}
     after = settings_after_step(before, "question", entered)
     assert (after.update_law, after.items_per_hit, after.rule) == expected
+
+
+def test_a_number_of_items_that_was_entered_for_the_new_way_of_asking_stays():
+    entered = {"name": "Verbs", "question": "Which?", "design": "rating", "items_per_hit": "5"}
+    assert settings_after_step(SETTINGS, "question", entered).items_per_hit == 1
+    entered["items_per_hit_of"] = "rating"
+    assert settings_after_step(SETTINGS, "question", entered).items_per_hit == 5
+    entered |= {"design": "best_worst", "items_per_hit": ""}
+    assert settings_after_step(SETTINGS, "question", entered).items_per_hit == 4
 
 
 async def test_an_error_in_another_step_is_named_with_a_link_to_its_field(researcher, engine):

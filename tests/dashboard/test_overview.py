@@ -53,6 +53,15 @@ async def test_own_columns_are_offered_without_those_that_repeat_id_and_text(res
     assert re.findall(r'name="own" value="(\w+)"', menu) == ["source", "rank"]
 
 
+async def test_columns_about_checks_are_no_columns_of_the_items(researcher, engine):
+    campaign = await create_draft(engine)
+    table = "id,text,source,check,expected,tolerance\n1,go,web,,,\n2,run,,,,\ng1,gold,,gold,80,5\n"
+    await import_items(engine, campaign, table)
+    await apply_action(engine, campaign)
+    menu = (await page_of(researcher, campaign)).partition("Your columns")[2].partition("</fieldset>")[0]
+    assert re.findall(r'name="own" value="(\w+)"', menu) == ["source"]
+
+
 async def test_chosen_columns_are_in_the_address_and_in_every_link_of_the_table(researcher, campaign):
     page = await page_of(researcher, campaign, "?columns=sd&columns=variance&own=source")
     head = page.partition('aria-label="Items with their scores"')[2].partition("</thead>")[0]

@@ -25,6 +25,7 @@ from app.exports.responses import (
     UNJUDGED_REASON_COLUMN,
     VERSION_COLUMN,
 )
+from app.exports.returning import RETURNING_EXPORT_COLUMNS
 from app.exports.unanswered import UNANSWERED_EXPORT_COLUMNS
 from app.exports.unjudged import UNJUDGED_EXPORT_COLUMNS
 from app.exports.zip_stream import ZippedFile, stream_zip
@@ -109,6 +110,7 @@ COLUMNS_OF_EXPORTS = {
         *(*RESPONSE_EXPORT_COLUMNS, *SEGMENT_USE_COLUMNS, CRITERION_COLUMN, CRITERION_POSITION_COLUMN, LABEL_COLUMN),
         *(UNJUDGED_REASON_COLUMN, VERSION_COLUMN, *REMARK_TEXT_COLUMNS, *PLAYBACK_COLUMNS, *CONDITION_COLUMNS),
     ],
+    "returning": [*RETURNING_EXPORT_COLUMNS],
     "unanswered": [*UNANSWERED_EXPORT_COLUMNS, *SEGMENT_USE_COLUMNS],
     "items": [*UNJUDGED_EXPORT_COLUMNS, *SIDE_COLUMN_BY_GOAL.values(), CHANCE_COLUMN, *LAW_SCORE_COLUMNS],
 }
@@ -130,6 +132,16 @@ async def test_the_codebook_names_units_labels_and_own_columns(engine):
     assert entries["items.csv", "label_percent"][1] == "%"
     assert entries["items.csv", "voice"][0] == "Your own column, as uploaded"
     assert entries["annotators.csv", "hits_counted"][0] == "Answered tasks that count"
+
+
+async def test_answers_to_questions_are_explained_by_the_question_and_its_choices(engine):
+    questions = ["sex: What is your sex? | female | male", "age: How old are you? | number from 18 to 99", "why: Why?"]
+    campaign = await create_running_campaign(engine, questions=questions)
+    entries = [
+        find_column_entry("responses", f"asked_{name}", campaign.criteria[0], ()) for name in ("sex", "age", "why")
+    ]
+    assert entries[0].meaning == "The annotator's answer to the question “What is your sex?”"
+    assert [entry.values for entry in entries] == ["female, male", "a number", ""]
 
 
 async def test_tables_of_labels_are_explained_beyond_their_titles(engine):

@@ -1,5 +1,6 @@
 """The methods paragraph has the numbers of the other pages, and says what is not available instead of guessing."""
 
+import json
 from datetime import timedelta
 from importlib.metadata import version
 
@@ -16,6 +17,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     execute_sql,
     fetch_rows,
+    fetch_value,
+    store_settings,
     submit_scores,
     try_to_lease_hit,
 )
@@ -70,6 +73,40 @@ async def test_people_exclusions_judgments_and_pay_are_those_of_the_pages(engine
     assert f"Answers were collected on {NOW:%Y-%m-%d} (UTC). The campaign was running on" in text
     assert "Annotators were paid £0.50 a task, which is £60.00 an hour at the median time of a task." in text
     assert "Judgments that count: 60, 6.0 per item on average, " in text
+
+
+async def test_participants_are_described_by_their_answers_and_those_not_admitted_are_counted(engine):
+    sex, age = "sex: What is your sex? | female | male | other", "age: How old are you? | number from 18 to 99"
+    campaign = await create_running_campaign(engine, items=10, judgments_per_item=30, repeat_items=True)
+    await let_people_answer(engine, campaign, tasks=2)
+    await exclude(engine, campaign, 3, Actor("ada", "page"))
+    await store_settings(engine, questions=[sex, age, "why: Why?"])
+    first = await fetch_value(engine, "SELECT min(id) FROM annotators")
+    for place, (sex, age) in enumerate([("male", "20"), ("female", "30"), ("male", "40"), ("other", "90")]):
+        await store_visit(engine, campaign, first + place, "questions", "passed", sex=sex, age=age, why="secret")
+    await store_visit(engine, campaign, first, "training", "taken")
+    for name, outcome in (("q1", "full"), ("q2", "failed"), ("q3", "full")):
+        await create_annotator(engine, campaign, name)
+        newcomer = await fetch_value(engine, "SELECT max(id) FROM annotators")
+        await store_visit(engine, campaign, newcomer, "questions", outcome)
+    text = await methods_text(engine, campaign)
+    assert "What is your sex? – female 1, male 2. How old are you? – mean 30.0 (SD 10.0, 20 to 40). " in text
+    assert "Not admitted to the tasks: 1: screened out by an answer; 2: quota full." in text
+    assert "secret" not in text
+
+
+async def store_visit(engine, campaign, annotator, step, outcome, **said):
+    await execute_sql(
+        engine,
+        """INSERT INTO visits (campaign_id, annotator_id, step, version, outcome, said, taken_at)
+        VALUES (:campaign, :annotator, :step, 1, :outcome, CAST(:said AS jsonb), :now)""",
+        campaign=campaign.id,
+        annotator=annotator,
+        step=step,
+        outcome=outcome,
+        said=json.dumps(said),
+        now=NOW,
+    )
 
 
 async def test_agreement_and_reliability_are_those_of_the_analysis(engine):

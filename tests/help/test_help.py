@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.help import pages
+from app.help.search import search_documentation
 from tests.accounts.reaching import log_in_with_role
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,6 +128,22 @@ async def test_search_finds_the_section_about_the_words_and_marks_them(researche
     assert first[1].startswith("/admin/help/researchers/quality#")
     assert "<mark>" in first[2]
     assert 'value="gold items"' in page
+
+
+@pytest.mark.parametrize(
+    ("query", "page", "heading"),
+    [
+        ("exclude", "Quality", "Excluding and restoring"),
+        ("excluding", "Quality", "Excluding and restoring"),
+        ("quotas", "Who judges what", "Quotas"),
+        ("retention", "People's data", "Retention"),
+        ("campaign file", "Campaign file", "Campaign file"),
+        ("rehearsals", "Rehearsals", "Rehearsals"),
+    ],
+)
+def test_search_finds_guides_before_lists_of_commands_and_forgives_endings(query, page, heading):
+    first = search_documentation(query)[0]
+    assert (first.page, re.sub("<[^>]+>", "", str(first.heading))) == (page, heading)
 
 
 async def test_a_search_lets_other_requests_go_on(researcher, monkeypatch):

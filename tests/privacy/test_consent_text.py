@@ -95,6 +95,42 @@ def test_data_without_a_time_limit_are_named_together():
     assert draft_consent_text(facts).count("no fixed end") == 1
 
 
+@pytest.mark.parametrize(
+    ("language", "consent"),
+    [
+        ("de", "Namen: 30 Tage, Kommentare: 90 Tage nach Ende der Studie. Antworten löschen wir nach 10 Jahren."),
+        ("de", "Namen: 30 Tage, Kommentare: nach 90 Tagen. Antworten löschen wir nach 3.650 Tagen."),
+        ("en", "Names: 30 days, comments: 90 days. All answers are deleted after 3,650 days."),
+        ("en", "Names: one month (30 days), comments: 3 months. Answers are deleted after 10 years."),
+        ("es", "Nombres: 30 días, comentarios: 90 días. Las respuestas se borran a los 10 años."),
+        ("fr", "Noms : 30 jours, commentaires : 90 jours. Les réponses sont effacées après 10 ans."),
+        ("ja", "氏名は30日、コメントは90日保管します。回答は10年後に削除します。11月15日に始まりました。"),
+        ("zh", "姓名保存30天，评论保存90天。回答在10年后删除。"),
+        ("ar", "الأسماء: 30 يومًا، التعليقات: 90 يومًا. تُحذف الإجابات بعد 10 سنوات."),
+    ],
+)
+async def test_numbers_of_days_are_found_in_each_language_and_in_longer_units(engine, language, consent):
+    study = STUDY | {"telemetry_days": None, "everything_days": 3650, "language": language}
+    about = " study@example.org. York Ethics Board, 2026-17."
+    campaign = await create_running_campaign(engine, **study, consent=consent + about)
+    assert consent_warnings(campaign) == []
+    other = await create_running_campaign(engine, **study | {"identifiers_days": 45}, consent=consent + about)
+    assert "after 45 days, but the consent text does not say so" in " ".join(consent_warnings(other))
+
+
+async def test_a_text_in_english_on_pages_in_another_language_is_a_warning_until_it_is_translated(engine):
+    draft = await create_running_campaign(engine, launched=False, language="de", **STUDY)
+    text = draft_consent_text(StudyFacts.from_campaign(draft))
+    warning = "Annotators’ pages are in Deutsch, but the consent text is the English one"
+    campaign = await create_running_campaign(engine, language="de", consent=text, **STUDY)
+    assert warning in " ".join(consent_warnings(campaign))
+    changed = await create_running_campaign(engine, language="de", consent=text.replace("2026-17", "2026-17!"), **STUDY)
+    assert warning in " ".join(consent_warnings(changed))
+    for language in ("en", "browser"):
+        english = await create_running_campaign(engine, language=language, consent=text, **STUDY)
+        assert warning not in " ".join(consent_warnings(english)), language
+
+
 async def test_links_are_no_blanks(engine):
     campaign = await create_running_campaign(engine, consent="See [our page](https://example.org).", **STUDY)
     assert "blanks" not in " ".join(consent_warnings(campaign))

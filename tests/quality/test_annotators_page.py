@@ -19,6 +19,10 @@ from tests.annotation.hits.test_checks import hits_with_checks, with_checks
 from tests.quality.deciding import answer_hits, verify_campaign
 
 REASON = {"reason": "answers at random"}
+STORE_FINDING = """
+    INSERT INTO findings (campaign_id, annotator_id, rule, action, seen, said, found_at)
+    SELECT campaign_id, id, :rule, 'warn', '{}', :said, :now FROM annotators WHERE campaign_id = :campaign
+"""
 
 
 async def test_the_page_lists_annotators_with_figures_and_leads_to_each(engine, researcher):
@@ -120,6 +124,20 @@ async def test_a_reason_is_optional_on_the_pages_and_each_decision_is_confirmed(
         page = (await researcher.get(done.headers["location"])).text
         assert said in page, subpage
         assert "no reason given" in page, subpage
+
+
+async def test_without_a_reason_the_newest_finding_is_the_reason_on_the_page_of_an_annotator_too(engine, researcher):
+    campaign, _, _ = await answer_hits(engine)
+    for rule, said in (("too_fast", "Answers too fast."), ("attention", "Failed 4 of 4 attention items.")):
+        await execute_sql(engine, STORE_FINDING, campaign=campaign.id, rule=rule, said=said, now=NOW)
+    address = f"/admin/campaigns/{campaign.slug}/annotators/A1"
+    for decision in ("hold", "release", "exclude", "restore"):
+        await researcher.post(f"{address}/{decision}", data={"reason": " "})
+    reasons = await fetch_rows(
+        engine, "SELECT after ->> 'reason' FROM audit_log WHERE action ^@ 'answers.' ORDER BY id"
+    )
+    finding = "Failed 4 of 4 attention items."
+    assert [reason for (reason,) in reasons] == [finding, "no reason given", finding, "no reason given"]
 
 
 async def test_a_page_of_annotators_of_a_draft_or_of_nobody_says_so(engine, researcher):

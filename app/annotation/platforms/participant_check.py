@@ -15,6 +15,7 @@ from sqlalchemy import text
 from app.annotation.platforms.personal import PLATFORM as PERSONAL_PLATFORM
 from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.programs import API_PLATFORM, SIMULATION_PLATFORM
+from app.annotation.platforms.same_person import IS_SAME_PERSON, SAME_PERSON_PARAMETERS
 from app.database.session import (
     Driver,
     Record,
@@ -73,14 +74,11 @@ SELECT_OTHER_CAMPAIGN_IDS = text(
     "SELECT id FROM campaigns WHERE slug = ANY(CAST(:slugs AS text[])) AND id <> :campaign"
 )
 
-# A person with a personal link is listed by name, and has the same name in other campaigns, where the number differs.
-TOOK_PART = text("""
+TOOK_PART = text(f"""
     SELECT EXISTS (
         SELECT FROM annotators o
-        WHERE o.campaign_id = :campaign AND o.platform = :platform AND o.worker_id = CASE
-            WHEN CAST(:platform AS text) <> :personal_platform THEN CAST(:person_id AS text) ELSE (
-                SELECT CAST(p.number AS text) FROM personal_links p
-                WHERE p.campaign_id = :campaign AND p.name = CAST(:person_id AS text)) END
+        WHERE o.campaign_id = :campaign
+          AND {IS_SAME_PERSON.format(platform="CAST(:platform AS text)", person_id="CAST(:person_id AS text)")}
           AND EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = o.id OFFSET 0))
 """)
 
@@ -114,11 +112,12 @@ async def refuse_person_who_may_not_take_part(
         "campaign": campaign_id,
         "platform": platform,
         "worker_id": arrival.worker_id,
-        "personal_platform": PERSONAL_PLATFORM.name,
+        **SAME_PERSON_PARAMETERS,
         "named_by_researcher": [API_PLATFORM.name, PERSONAL_PLATFORM.name],
     }
+    check_parameters = {name: value for name, value in parameters.items() if name != "id_platforms"}
     participation = await fetch_first_row_or_none(
-        connection, SELECT_PARTICIPATION_CHECK, parameters, ParticipationCheck
+        connection, SELECT_PARTICIPATION_CHECK, check_parameters, ParticipationCheck
     )
     if participation is None or participation.has_arrived:
         return

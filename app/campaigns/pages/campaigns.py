@@ -21,6 +21,7 @@ from app.annotation.platforms.registry import (
     platforms_offered_for_experiments,
     recruiting_platform,
 )
+from app.annotation.platforms.same_person import sentence_on_invited_people_or_empty
 from app.annotation.platforms.settings import (
     crowd_setting_by_name_with_slug_of_campaign,
     note_on_form_origins_of_campaign_or_empty,
@@ -37,6 +38,7 @@ from app.campaigns.open_link import (
 )
 from app.campaigns.pay import HourlyPay
 from app.campaigns.person_pay import settings_with_tasks_per_person
+from app.campaigns.quota_shortage import quota_shortage_or_empty
 from app.campaigns.recordings_check import load_recording_notes
 from app.campaigns.rule_fitting import store_check_remedy_and_return_notice
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
@@ -104,9 +106,11 @@ async def show_share_page(request: Request, connection: Transaction, access: Cur
     people_from = recruiting_platform(crowd_settings)
     if arm and people_from not in platforms:
         people_from = platforms[0]
+    totals = CampaignTotals.from_campaign(campaign)
     context = {
         "campaign": campaign,
-        "totals": CampaignTotals.from_campaign(campaign),
+        "totals": totals,
+        "quota_note": quota_shortage_or_empty(campaign, totals),
         "experiment": arm,
         "platforms": platforms,
         "recruiting_platform": people_from,
@@ -115,6 +119,9 @@ async def show_share_page(request: Request, connection: Transaction, access: Cur
         "code": qr_code_svg(open_link_url_of_campaign(*link_parts)),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
         "listed_people": await participant_lists.count_listed_people_by_list(connection, campaign.id),
+        "invited_people_note": await sentence_on_invited_people_or_empty(
+            connection, campaign.id, campaign.only_campaigns
+        ),
         "simulated_hits": await item_list.count_simulated_hits(connection, campaign.id),
     }
     return render_page(request, "admin/share.html", context)
@@ -175,6 +182,10 @@ async def show_action_confirmation_page(
         "budget": await load_budget_text_or_empty(connection, campaign),
         "recording_notes": recordings,
         "block_note": await load_short_block_note_or_empty(connection, campaign, with_refusals=True),
+        "invited_people_note": await sentence_on_invited_people_or_empty(
+            connection, campaign.id, campaign.only_campaigns
+        ),
+        "quota_note": quota_shortage_or_empty(campaign, CampaignTotals.from_campaign(campaign)),
         "form_note": note_on_form_origins_of_campaign_or_empty(campaign),
     } | consent_context
     return render_confirmation_page(request, campaign, action, notes)

@@ -1,4 +1,4 @@
-// Editor of items with expected answers, which are practice items of training and qualification, or gold items: a card
+// Editor of items with expected answers, which are practice items of training, test items of a qualification, or gold items: a card
 // for each row of the table in the text field. The text field keeps the only copy of the table. A table with other
 // columns, or none yet readable, is edited as text.
 
@@ -17,7 +17,7 @@ const SET = { column: "set", label: "Practice task (optional)", placeholder: "su
 const ID = { column: "id", label: "Id (optional)", placeholder: "the next free number", hint: "Name of the item in exports." };
 const EDITORS = {
   training: { noun: "practice item", last: SET, explained: "Annotators read it with the expected answer, after they answered.", beyond: "In the training, people continue only if their answers are within it." },
-  qualification: { noun: "practice item", last: SET, explained: "Only for you: a qualification shows no explanations.", beyond: "In the qualification, only answers within it are right." },
+  qualification: { noun: "test item", last: SET, explained: "Only for you: a qualification shows no explanations.", beyond: "In the qualification, only answers within it are right." },
   "gold-pasted": { noun: "gold item", last: ID, explained: "Only for you: annotators do not read it.", beyond: "An annotator whose answer is not within it fails the item." },
 };
 

@@ -25,6 +25,7 @@ from tests.annotation.hits.campaigns import (
     submit_scores,
     try_to_lease_hit,
 )
+from tests.annotation.onboarding.test_people import links_of
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 
 COUNT_ANNOTATORS = "SELECT count(*) FROM annotators WHERE campaign_id = :campaign"
@@ -154,6 +155,32 @@ async def test_a_person_with_a_personal_link_is_known_by_name_in_other_campaigns
     await client.post(links[pilot.id, "Ann"], data=form_fields(page.text))
     await store_settings(engine, exclude_campaigns=[pilot.slug])
     assert [(await client.get(links[campaign.id, name])).status_code for name in ("Ann", "Bea")] == [403, 200]
+
+
+async def test_a_person_whose_link_is_named_by_their_id_on_a_platform_took_part_there(client, engine):
+    first = await create_running_campaign(engine, name="Wave 1")
+    await answer_one_hit(engine, first, "5f01")
+    await answer_one_hit(engine, first, "gpt", "api")
+    await create_annotator(engine, first, "5f02", "prolific")  # who came and answered nothing
+    second = await create_running_campaign(engine, name="Wave 2", only_campaigns=[first.slug])
+    links = await links_of(engine, second, "5f01", "5f02", "gpt")
+    assert [(await client.get(link)).status_code for link in links] == [200, 403, 403]
+
+
+async def test_pages_count_people_with_links_who_took_part_in_none_of_the_campaigns(researcher, engine):
+    first = await create_running_campaign(engine, name="Wave 1")
+    await answer_one_hit(engine, first, "5f01")
+    second = await create_running_campaign(engine, name="Wave 2", only_campaigns=[first.slug], open_link=False)
+    await links_of(engine, second, "5f01", "Ann", "Bea")
+    warning = "2 of 3 people with a personal link cannot take part: they answered no task in wave-1."
+    for page in ("share", "people"):
+        assert warning in (await researcher.get(f"/admin/campaigns/{second.slug}/{page}")).text, page
+    draft = await create_running_campaign(engine, name="Wave 3", launched=False, only_campaigns=[first.slug])
+    await links_of(engine, draft, "Ann")
+    page = (await researcher.get(f"/admin/campaigns/{draft.slug}/launch/confirm")).text
+    assert "1 of 1 person with a personal link cannot take part" in page
+    await store_settings(engine, only_campaigns=[])
+    assert "cannot take part" not in (await researcher.get(f"/admin/campaigns/{second.slug}/share")).text
 
 
 async def test_after_the_campaign_was_deleted_nobody_took_part_in_it(client, engine):

@@ -1,0 +1,67 @@
+"""The export of annotators who took part in earlier campaigns of a study: it links the pseudonyms of its waves."""
+
+from collections.abc import AsyncIterator
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.platforms.participant_check import NAMED_PERSON_ID
+from app.annotation.platforms.same_person import IS_SAME_PERSON, SAME_PERSON_PARAMETERS
+from app.designs.campaign import Campaign
+from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
+
+RETURNING_EXPORT_COLUMNS = ("annotator", "name", "earlier_campaign", "earlier_annotator")
+
+LIST_PEOPLE = text(f"""
+    SELECT a.pseudonym, named.name, a.platform, {NAMED_PERSON_ID} AS person_id
+    FROM annotators a JOIN named_annotators named ON named.campaign_id = :campaign AND named.id = a.id
+    WHERE a.campaign_id = :campaign ORDER BY a.id
+""")
+
+FIND_CAMPAIGNS = text("""
+    SELECT id, slug FROM campaigns WHERE slug = ANY(CAST(:slugs AS text[])) AND id <> :campaign ORDER BY slug
+""")
+
+# Campaign by campaign, since a statement about annotators of two campaigns would need both shards of a cluster.
+FIND_SAME_PEOPLE = text(f"""
+    SELECT person.position, o.pseudonym
+    FROM unnest(CAST(:platforms AS text[]), CAST(:people AS text[]))
+        WITH ORDINALITY AS person(platform, id, position)
+    JOIN annotators o ON o.campaign_id = :campaign
+        AND {IS_SAME_PERSON.format(platform="person.platform", person_id="person.id")}
+    ORDER BY person.position, o.id
+""")
+
+
+async def open_returning_annotators_table(connection: AsyncConnection, campaign: Campaign) -> TableStream:
+    """Export one row per annotator and earlier campaign in which the same person is an annotator.
+
+    Earlier campaigns are those that `only_campaigns` names. No row has an id or a name of a person.
+    """
+    found = await connection.execute(FIND_CAMPAIGNS, {"slugs": campaign.only_campaigns, "campaign": campaign.id})
+    earlier_campaigns = found.all()
+
+    async def chunks() -> AsyncIterator[list[RowCells]]:
+        if not earlier_campaigns:
+            return
+        parameters = {"campaign": campaign.id, "personal_platform": SAME_PERSON_PARAMETERS["personal_platform"]}
+        people = (await connection.execute(LIST_PEOPLE, parameters)).all()
+        for start in range(0, len(people), EXPORT_ROWS_PER_BATCH):
+            batch = people[start : start + EXPORT_ROWS_PER_BATCH]
+            rows: list[tuple[int, RowCells]] = []
+            for earlier in earlier_campaigns:
+                same_people = await connection.execute(
+                    FIND_SAME_PEOPLE,
+                    {
+                        **SAME_PERSON_PARAMETERS,
+                        "campaign": earlier.id,
+                        "platforms": [person.platform for person in batch],
+                        "people": [person.person_id for person in batch],
+                    },
+                )
+                for position, pseudonym in same_people:
+                    person = batch[position - 1]
+                    rows.append((position, (person.pseudonym, person.name, earlier.slug, pseudonym)))
+            yield [cells for _, cells in sorted(rows, key=lambda row: row[0])]
+
+    return TableStream(RETURNING_EXPORT_COLUMNS, chunks())

@@ -1,0 +1,63 @@
+"""The export of annotators who took part in earlier campaigns: it links the waves of a study by pseudonyms."""
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.annotation.onboarding import personal_links
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, fetch_rows, store_settings
+from tests.annotation.onboarding.test_participants import answer_one_hit
+from tests.annotation.onboarding.test_people import links_of
+from tests.exports.test_unanswered import rows_of
+
+
+async def pseudonym_of(engine: AsyncEngine, campaign, worker_id: str) -> str:
+    rows = await fetch_rows(
+        engine,
+        "SELECT pseudonym FROM annotators WHERE campaign_id = :campaign AND worker_id = :person ORDER BY id",
+        campaign=campaign.id,
+        person=worker_id,
+    )
+    return str(rows[0][0])
+
+
+async def test_each_annotator_who_took_part_before_has_a_row_with_both_pseudonyms(engine):
+    first, other = [await create_running_campaign(engine, name=name) for name in ("Wave 1", "Other")]
+    second = await create_running_campaign(engine, name="Wave 2")
+    for campaign in (first, other, second):
+        await answer_one_hit(engine, campaign, "p1")
+    await answer_one_hit(engine, second, "p2")
+    await answer_one_hit(engine, second, "p1", "mturk")  # another person
+    await store_settings(engine, only_campaigns=[first.slug, "gone"])
+    rows = await rows_of(engine, second.slug, "returning")
+    before, now = [await pseudonym_of(engine, campaign, "p1") for campaign in (first, second)]
+    expected = {"annotator": now, "name": "A1", "earlier_campaign": "wave-1", "earlier_annotator": before}
+    assert rows == [expected]
+    assert before != now
+    assert await rows_of(engine, first.slug, "returning") == []
+
+
+async def test_people_with_personal_links_are_the_same_by_name_or_by_an_id_on_a_platform(engine):
+    first = await create_running_campaign(engine, name="Wave 1")
+    await answer_one_hit(engine, first, "5f01")
+    await links_of(engine, first, "Zoe", "Ann")
+    await create_annotator(engine, first, "2", "personal")
+    second = await create_running_campaign(engine, name="Wave 2")
+    await links_of(engine, second, "5f01", "Ann", "Bea")
+    for number in ("1", "2", "3"):
+        await create_annotator(engine, second, number, "personal")
+    await store_settings(engine, only_campaigns=[first.slug])
+    rows = await rows_of(engine, second.slug, "returning")
+    assert [(row["name"], row["earlier_annotator"]) for row in rows] == [
+        ("A1", await pseudonym_of(engine, first, "5f01")),
+        ("A2", await pseudonym_of(engine, first, "2")),
+    ]
+    async with engine.connect() as connection:
+        listed = await personal_links.list_personal_links(connection, second.id)
+    assert not {row.name for row in listed} & {cell for row in rows for cell in row.values()}
+
+
+async def test_the_export_page_offers_it_only_where_people_come_again(engine, researcher):
+    first = await create_running_campaign(engine, name="Wave 1")
+    second = await create_running_campaign(engine, name="Wave 2", only_campaigns=[first.slug])
+    for campaign, is_offered in ((first, False), (second, True)):
+        page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/export")).text
+        assert ("export/returning.csv" in page) is is_offered
