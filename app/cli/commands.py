@@ -41,7 +41,7 @@ COMMANDS = {
     "serve": CommandSummary("serving", "Start the server, and PostgreSQL with it unless DATABASE_URL is set."),
     "simulate": CommandSummary("simulation", "Let simulated annotators answer a campaign."),
     "study": CommandSummary("study", "Study of a campaign on its platform: make a draft."),
-    "verify": CommandSummary("exports", "Replay all responses and compare every posterior bit for bit."),
+    "verify": CommandSummary("verification", "Replay all responses and compare every posterior bit for bit."),
 }
 
 

@@ -1,0 +1,5 @@
+"""What a request does with a list of people."""
+
+from typing import Literal
+
+ListAction = Literal["add", "remove", "replace"]

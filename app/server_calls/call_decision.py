@@ -1,0 +1,6 @@
+"""What a person can decide about calls to the platform's server."""
+
+from typing import Literal
+
+CallDecision = Literal["sent", "again", "cancel"]
+RepeatedState = Literal["failed", "unknown"]
