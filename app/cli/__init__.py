@@ -7,6 +7,7 @@ add a command, write a module and name it in `commands.COMMANDS`.
 Open `commands.py` first.
 """
 
+import gc
 import os
 from collections.abc import Sequence
 
@@ -23,4 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with exit_on_interrupt(), gc_disabled():
         from app.cli.commands import easel
-    easel(arguments)
+    try:
+        easel(arguments)
+    finally:
+        gc.freeze()  # the collection at the end of the process would visit all modules

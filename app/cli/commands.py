@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import click
 
+from app.background.collection_pause import collect_garbage_rarely
 from app.cli.interrupts import INTERRUPTED_EXIT_CODE, STOPPED_TEXT, exit_on_interrupt
 from app.server.import_speed import gc_disabled
 
@@ -94,9 +95,12 @@ class LazyCommandGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with collect_garbage_rarely():  # commands import what they run, and most of them end soon
+                return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             raise CommandInterrupted(str(interrupt) or STOPPED_TEXT) from None
+        except (click.exceptions.Exit, click.Abort, click.ClickException):  # such as the end of a help
+            raise
         except Exception as problem:
             if (text := text_of_expected_failure_or_none(problem)) is None:
                 raise

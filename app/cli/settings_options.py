@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,23 +25,28 @@ class CommandWithSettingsOptions(click.Command):
     The settings are slow to import, so the options are made when the command is called or its help is shown.
     """
 
-    @cached_property
-    def settings_options(self) -> list[click.Parameter]:
-        from app.campaigns import form
-        from app.campaigns.settings import CampaignSettings
-
-        properties = form.json_schema_of_settings(CampaignSettings)["properties"]
-        help_ = "JSON file with settings, as `easel export SLUG settings` writes it. Options override the file."
-        file_option = click.Option(["--settings", "settings_file"], type=READABLE_FILE, help=help_)
-        return [file_option, *(make_setting_option(name, schema) for name, schema in properties.items())]
+    has_settings_options = False
 
     @property
-    def params(self) -> list[click.Parameter]:  # type: ignore[override]
-        return [*self.own_params, *self.settings_options]
+    def params(self) -> list[click.Parameter]:
+        if not self.has_settings_options:
+            self.has_settings_options = True
+            self.all_params.extend(make_settings_options())
+        return self.all_params
 
     @params.setter
     def params(self, params: list[click.Parameter]) -> None:
-        self.own_params = params
+        self.all_params = params
+
+
+def make_settings_options() -> list[click.Option]:
+    from app.campaigns import form
+    from app.campaigns.settings import CampaignSettings
+
+    properties = form.json_schema_of_settings(CampaignSettings)["properties"]
+    help_ = "JSON file with settings, as `easel export SLUG settings` writes it. Options override the file."
+    file_option = click.Option(["--settings", "settings_file"], type=READABLE_FILE, help=help_)
+    return [file_option, *(make_setting_option(name, schema) for name, schema in properties.items())]
 
 
 def make_setting_option(name: str, schema: Mapping[str, Any]) -> click.Option:
