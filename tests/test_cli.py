@@ -538,7 +538,7 @@ def test_what_nobody_expected_keeps_its_traceback(easel, monkeypatch):
     def crash(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("app.cli.run_command.open_command_database_and_yield_url", crash)
+    monkeypatch.setattr("app.database.server_database.open_command_database_and_yield_url", crash)
     with pytest.raises(ZeroDivisionError):
         easel("campaign", "list")
 
@@ -602,7 +602,7 @@ main(["campaign", "list"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["click", "pydantic", "sqlalchemy.ext.asyncio", "app.imports.responses_import"])
+@pytest.mark.parametrize("module", ["click", "pydantic", "sqlalchemy.ext.asyncio", "app.campaigns.summaries"])
 def test_ctrl_c_while_python_imports_is_one_line(module):
     program = STARTED_IN_FRONT + INTERRUPTED_WHERE_IT_IMPORTS
     arguments = [sys.executable, "-c", program, module]

@@ -81,9 +81,8 @@ def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> t
     """The central interval: the logistic of mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
     mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
     reach = scipy.special.ndtri((1.0 + valid_interval_level_or_raise(level)) / 2.0) * np.sqrt(sigma2)
-    return np.asarray(scipy.special.expit(mu - reach), np.float64), np.asarray(
-        scipy.special.expit(mu + reach), np.float64
-    )
+    low, high = scipy.special.expit(mu - reach), scipy.special.expit(mu + reach)
+    return np.asarray(low, np.float64), np.asarray(high, np.float64)
 
 
 def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array:
