@@ -18,7 +18,6 @@ from sqlalchemy import NullPool, make_url, text
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from app.campaigns.settings import CampaignSettings
-from app.cli import simulation
 from app.cli.commands import easel as command
 from app.cli.import_files import import_progress_bar_by_bytes
 from app.errors import StartupProblem
@@ -218,9 +217,9 @@ def test_archived_campaigns_are_listed_apart(easel, running):
     assert easel("campaign", "list", "--archived").output == "No campaign is archived.\n"
 
 
-def test_show_tells_state_settings_and_links(easel, running, monkeypatch):
+def test_show_with_all_tells_state_settings_and_links(easel, running, monkeypatch):
     monkeypatch.setenv("EASEL_PUBLIC_URL", "https://easel.example")
-    text = easel("campaign", "show", running).output
+    text = easel("campaign", "show", running, "--all").output
     assert "status: running\n" in text
     assert "middle label: -\n" in text
     assert "show numbers: no\n" in text or "show numbers: yes\n" in text
@@ -233,7 +232,7 @@ def test_show_tells_state_settings_and_links(easel, running, monkeypatch):
 
 def test_show_indents_the_further_lines_of_a_text(easel):
     easel("campaign", "create", "--name", "A", "--question", "Q?", "--instructions", "First.\n\nstatus: second")
-    text = easel("campaign", "show", "a").output
+    text = easel("campaign", "show", "a", "--all").output
     assert "instructions: First.\n  \n  status: second\n" in text
 
 
@@ -401,7 +400,7 @@ def test_ctrl_c_ends_a_plan_after_the_campaign_that_is_simulated(easel, running,
             on_run(far)
             simulated.append(far)
 
-    monkeypatch.setattr(simulation, "planned", interrupted)
+    monkeypatch.setattr("app.planning.forecast.forecast_cost_of_goal_or_refuse", interrupted)
     assert easel("plan", running).exit_code == 130
     assert simulated == []
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.campaigns.question_names import QUESTION_NAMES
+from app.cli.campaign_state import print_campaign_state, print_goal_progress, print_or_mark_alerts
 from app.cli.command_group import CommandGroup
 from app.cli.conditions import print_square_counts
 from app.cli.import_files import import_item_file, import_response_file
@@ -20,7 +21,6 @@ from app.cli.items import items_group
 from app.cli.participants import change_or_count_participants
 from app.cli.run_command import (
     current_utc_time,
-    format_value_for_people,
     given_or_likely_server_url,
     json_option,
     output_option,
@@ -66,6 +66,9 @@ def campaign() -> None:
 campaign.add_command(items_group)
 campaign.add_command(change_or_count_participants)
 campaign.add_command(print_square_counts)
+campaign.add_command(print_campaign_state)
+campaign.add_command(print_goal_progress)
+campaign.add_command(print_or_mark_alerts)
 
 
 @campaign.command("create", cls=CommandWithSettingsOptions)
@@ -216,34 +219,6 @@ def print_campaigns(*, only_archived: bool, as_json: bool) -> None:
         click.echo("No campaign is archived.")
     else:
         click.echo("There are no campaigns yet. Create one: easel campaign create --help")
-
-
-@campaign.command("show")
-@click.argument("slug")
-@json_option
-def print_campaign_state(slug: str, *, as_json: bool) -> None:
-    """Show a campaign's state, settings and links for annotators. The links of an experiment's arm lead to a random
-    arm.
-    """
-    from app.annotation.platforms.registry import (
-        annotator_link_base_url_and_key,
-        annotator_url_by_platform,
-        platforms_of_campaign,
-        platforms_offered_for_experiments,
-    )
-    from app.campaigns import lifecycle, summaries
-
-    row = run_in_transaction(partial(summaries.load_campaign_with_progress_or_refuse, slug=slug))
-    settings = lifecycle.unchecked_settings_with_deliverable_emails(row).model_dump()
-    addresses = annotator_url_by_platform(
-        *annotator_link_base_url_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key),
-        platforms_offered_for_experiments() if row.experiment_key else platforms_of_campaign(settings),
-    )
-    if as_json:
-        print_json(summaries.campaign_progress_as_dict(row) | {"settings": settings, "links": addresses})
-        return
-    for name, value in (summaries.campaign_progress_as_dict(row) | settings | addresses).items():
-        click.echo(f"{name.replace('_', ' ')}: {format_value_for_people(value)}")
 
 
 campaign.add_command(import_item_file)
