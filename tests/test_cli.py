@@ -22,6 +22,7 @@ from app.cli.commands import easel as command
 from app.cli.import_files import import_progress_bar_by_bytes
 from app.errors import StartupProblem
 from app.server import serve
+from app.server.addresses import server_url
 from app.settings import Settings, easel_command_to_type
 from tests.database.test_embedded import run_sql, wait_until
 from tests.media.files import png, table, zipped
@@ -687,7 +688,7 @@ def test_a_database_that_goes_away_in_a_command_is_one_line(easel, files, databa
     ],
 )
 def test_the_address_is_one_that_a_browser_can_open(host, public_url, expected):
-    assert serve.server_url(Settings(host=host, public_url=public_url), 80) == expected
+    assert server_url(Settings(host=host, public_url=public_url), 80) == expected
 
 
 def test_a_host_that_is_not_ours_is_named():

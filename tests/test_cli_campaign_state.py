@@ -10,7 +10,7 @@ import pytest
 from tests.test_cli import easel, files, running  # noqa: F401  (fixtures)
 
 
-def next_step(easel, slug: str) -> str:
+def next_step(easel, slug):
     (line,) = re.findall(r"^next step: (.*)$", easel("campaign", "show", slug).output, re.MULTILINE)
     return line
 

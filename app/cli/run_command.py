@@ -129,10 +129,10 @@ def format_value_for_people(value: Any) -> str:
 
 def given_or_likely_server_url(url: str | None = None) -> str:
     """Return the given address, else the address of the server."""
-    from app.server import serve  # it takes a second to import, and most commands need no address
+    from app.server.addresses import probable_public_server_url
     from app.settings import read_settings
 
-    return url.rstrip("/") if url else serve.probable_public_server_url(read_settings())
+    return url.rstrip("/") if url else probable_public_server_url(read_settings())
 
 
 # Output

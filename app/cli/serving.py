@@ -54,7 +54,7 @@ def migrate() -> None:
 def login(url: str | None) -> None:
     """Print a new login link for researchers. It works once."""
     from app.accounts.login import create_one_time_login_and_return_secret, one_time_login_path
-    from app.server.serve import may_server_run_on_same_data
+    from app.server.addresses import may_server_run_on_same_data
     from app.settings import read_settings
 
     is_served = may_server_run_on_same_data(read_settings())

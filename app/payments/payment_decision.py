@@ -1,4 +1,4 @@
-"""What a person can decide about an unclear payment."""
+"""Decisions that a person can make about an unclear payment."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What an erasure leaves of a person's answers, and the file that lists erasures."""
+"""Rules of erasure, and the file that lists erasures."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What a person can decide about calls to the platform's server."""
+"""Decisions that a person can make about calls to the platform's server."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What a request does with a list of people."""
+"""Changes that a request can make to a list of people."""
 
 from typing import Literal
 
