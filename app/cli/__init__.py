@@ -1,9 +1,8 @@
 """The `easel` command, a thin layer over the functions that the web uses.
 
-`commands` holds the root group and the names of all commands; each command's module is imported when it is called.
-A command imports other rooms inside its functions, and names that only types need under `TYPE_CHECKING`, so that
-`--help` is quick. `run_command` runs a coroutine on the database and prints results, and `text_table` formats tables
-for a terminal. To add a command, write a module and name it in `commands.COMMANDS`.
+`commands` names all commands. A command's module is imported when it is called, and imports other rooms inside its
+functions, so that `--help` is quick. `run_command` runs a coroutine on the database and prints results. To add a
+command, write a module and name it in `commands.COMMANDS`.
 
 Open `commands.py` first.
 """
