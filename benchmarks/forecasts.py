@@ -26,7 +26,7 @@ from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.moderated_means import moderated_means_of_tally
-from app.planning.forecast import DEFAULT_FORECAST_RUNS
+from app.planning.forecast_defaults import DEFAULT_FORECAST_RUNS
 from app.planning.goal_simulation import MAX_NEW_JUDGMENTS_PER_ITEM, UNLIMITED_JUDGMENTS, forecast_goal
 from app.simulation.annotators import HabitAnnotators, Population
 from app.simulation.campaign import SimulatedCampaign

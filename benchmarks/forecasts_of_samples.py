@@ -17,7 +17,7 @@ import numpy as np
 from app.goals.estimates import GoalEvidence
 from app.inference.ground.arrays import Array
 from app.inference.online.laws import ONLINE_LAWS
-from app.planning.forecast import DEFAULT_POPULATION
+from app.planning.forecast_defaults import DEFAULT_POPULATION
 from app.planning.goal_simulation import forecast_goal
 from app.simulation.annotators import POPULATIONS
 from benchmarks.annotator_aware import make_process_pool

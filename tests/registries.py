@@ -35,7 +35,7 @@ REGISTRIES = {
     "platforms": Registry(("app.annotation.platforms.registry.PLATFORMS",), ("tests/annotation/platforms",)),
     "populations": Registry(("app.simulation.annotators.POPULATIONS",), ("tests/simulation/test_annotators.py",)),
     "quality-rules": Registry(("app.quality.registry.QUALITY_RULES",), ("tests/quality/test_look.py",)),
-    "questions": Registry(("app.campaigns.starter_questions.QUESTION_NAMES",)),
+    "questions": Registry(("app.campaigns.question_names.QUESTION_NAMES",)),
     "selection-rules": Registry(("app.selection.registry.SELECTION_RULES",)),
     "steps": Registry(
         ("app.annotation.onboarding.steps.VISIT_STEPS",),

@@ -18,11 +18,11 @@ from sqlalchemy import NullPool, make_url, text
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from app.campaigns.settings import CampaignSettings
-from app.cli import simulation
 from app.cli.commands import easel as command
 from app.cli.import_files import import_progress_bar_by_bytes
 from app.errors import StartupProblem
 from app.server import serve
+from app.server.addresses import server_url
 from app.settings import Settings, easel_command_to_type
 from tests.database.test_embedded import run_sql, wait_until
 from tests.media.files import png, table, zipped
@@ -218,9 +218,9 @@ def test_archived_campaigns_are_listed_apart(easel, running):
     assert easel("campaign", "list", "--archived").output == "No campaign is archived.\n"
 
 
-def test_show_tells_state_settings_and_links(easel, running, monkeypatch):
+def test_show_with_all_tells_state_settings_and_links(easel, running, monkeypatch):
     monkeypatch.setenv("EASEL_PUBLIC_URL", "https://easel.example")
-    text = easel("campaign", "show", running).output
+    text = easel("campaign", "show", running, "--all").output
     assert "status: running\n" in text
     assert "middle label: -\n" in text
     assert "show numbers: no\n" in text or "show numbers: yes\n" in text
@@ -233,7 +233,7 @@ def test_show_tells_state_settings_and_links(easel, running, monkeypatch):
 
 def test_show_indents_the_further_lines_of_a_text(easel):
     easel("campaign", "create", "--name", "A", "--question", "Q?", "--instructions", "First.\n\nstatus: second")
-    text = easel("campaign", "show", "a").output
+    text = easel("campaign", "show", "a", "--all").output
     assert "instructions: First.\n  \n  status: second\n" in text
 
 
@@ -401,7 +401,7 @@ def test_ctrl_c_ends_a_plan_after_the_campaign_that_is_simulated(easel, running,
             on_run(far)
             simulated.append(far)
 
-    monkeypatch.setattr(simulation, "planned", interrupted)
+    monkeypatch.setattr("app.planning.forecast.forecast_cost_of_goal_or_refuse", interrupted)
     assert easel("plan", running).exit_code == 130
     assert simulated == []
 
@@ -538,7 +538,7 @@ def test_what_nobody_expected_keeps_its_traceback(easel, monkeypatch):
     def crash(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("app.cli.run_command.open_command_database_and_yield_url", crash)
+    monkeypatch.setattr("app.database.server_database.open_command_database_and_yield_url", crash)
     with pytest.raises(ZeroDivisionError):
         easel("campaign", "list")
 
@@ -602,7 +602,7 @@ main(["campaign", "list"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["click", "pydantic", "sqlalchemy.ext.asyncio", "app.imports.responses_import"])
+@pytest.mark.parametrize("module", ["click", "pydantic", "sqlalchemy.ext.asyncio", "app.campaigns.summaries"])
 def test_ctrl_c_while_python_imports_is_one_line(module):
     program = STARTED_IN_FRONT + INTERRUPTED_WHERE_IT_IMPORTS
     arguments = [sys.executable, "-c", program, module]
@@ -688,7 +688,7 @@ def test_a_database_that_goes_away_in_a_command_is_one_line(easel, files, databa
     ],
 )
 def test_the_address_is_one_that_a_browser_can_open(host, public_url, expected):
-    assert serve.server_url(Settings(host=host, public_url=public_url), 80) == expected
+    assert server_url(Settings(host=host, public_url=public_url), 80) == expected
 
 
 def test_a_host_that_is_not_ours_is_named():

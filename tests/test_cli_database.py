@@ -173,7 +173,7 @@ def test_a_full_disk_is_one_line_in_a_backup_too(easel, tmp_path, monkeypatch):
     async def fail(*_: object, **__: object) -> None:
         raise DBAPIError("SELECT", None, DiskFullError("No space left on device"))
 
-    monkeypatch.setattr("app.cli.backups.write_dump_and_manifest_to_folder", fail)
+    monkeypatch.setattr("app.maintenance.backup.write_dump_and_manifest_to_folder", fail)
     assert easel("backup", tmp_path).stderr.startswith("easel: The disk of the database is full.")
 
 
@@ -181,7 +181,7 @@ def test_a_file_for_which_the_disk_has_no_space_is_one_line(easel, tmp_path, mon
     async def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "erasures.jsonl"))
 
-    monkeypatch.setattr("app.cli.backups.write_dump_and_manifest_to_folder", fail)
+    monkeypatch.setattr("app.maintenance.backup.write_dump_and_manifest_to_folder", fail)
     assert easel("backup", tmp_path).stderr == (
         f"easel: {tmp_path}/erasures.jsonl cannot be written: the disk is full. Free some space. (disk_full)\n"
     )

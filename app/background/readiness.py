@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from app.background.ending import PROCESS_IS_ENDING
-from app.background.health import CheckResult
+from app.background.health import DATABASE_DISK, CheckResult
 from app.background.loop import BackgroundLoop
 from app.background.tasks import KeyedTasks
 from app.database.migrate import newest_schema_revision
@@ -95,10 +95,14 @@ def make_database_check(connections: ServingConnections, *, seconds: float = CHE
 
 
 def checks_of_server(connections: ServingConnections) -> ReadinessChecks:
-    """Return the checks that every process must pass: it is not stopping, and the database answers."""
+    """Return the checks that every process must pass: it is not stopping, and the database answers. A full disk is
+    only shown: all servers share the database, so no other one could take over, and reading works.
+    """
     checks = ReadinessChecks()
     checks.register_check("accepting", server_stopping_check_result)
     checks.register_check("database", make_database_check(connections))
+    DATABASE_DISK.forget()  # another server may have ended in this process
+    checks.register_check("storing", DATABASE_DISK.check, is_required=False)
     return checks
 
 

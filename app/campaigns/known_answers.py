@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.known_answer_limits import DEFAULT_KNOWN_ANSWER_COLUMN, MAX_GOLD_ITEMS_AT_ONCE, MIN_GOLD_ITEMS
 from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.designs.field_flags import InputModel
@@ -22,9 +23,6 @@ from app.quality.expected_answers import (
 from app.uploads import parse_finite_number_or_none
 
 COMMON_TRUE_VALUE_COLUMNS = ("oracle", "truth", "gold", "adjudicated")
-DEFAULT_KNOWN_ANSWER_COLUMN = "truth"
-MIN_GOLD_ITEMS = 10  # recommended: fewer are recognised, and met too rarely to find anybody
-MAX_GOLD_ITEMS_AT_ONCE = 1_000
 ITEMS_READ_FOR_KNOWN_ANSWERS = 10_000
 TOP_AND_BOTTOM_PLACES = (1, 2)  # expected of the items with the highest and with the lowest known values
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from app.campaigns import campaign_file
 from app.campaigns.campaign_file import About
+from app.campaigns.question_names import QUESTION_NAMES
 from app.campaigns.settings import CampaignSettings
 from app.designs.design import Design
 from app.designs.registry import DESIGNS
@@ -13,14 +14,6 @@ from app.errors import NotFound, shorten_echo
 from app.settings import project_folder
 
 QUESTION_FILES_FOLDER = project_folder() / "examples" / "questions"
-# In the order on the page. To add a question, add its file and its name here.
-QUESTION_NAMES = (
-    *("lexical-frequency", "political-spectrum", "translation-systems"),
-    *("translation-adequacy", "translation-fluency", "translation-adequacy-and-fluency", "translation-quality"),
-    "translation-ranking",
-    *("answers-of-language-models", "systems-against-a-baseline", "naturalness"),
-    *("sentiment", "emotion-intensity", "convincing-arguments", "word-senses"),
-)
 
 
 class TemplateQuestion(NamedTuple):

@@ -1,12 +1,13 @@
 """The `easel` command, a thin layer over the functions that the web uses.
 
-`commands` holds the root group and the names of all commands; each command's module is imported when it is called.
-`run_command` runs a coroutine on the database and prints results, and `text_table` formats tables for a terminal. To
-add a command, write a module and name it in `commands.COMMANDS`.
+`commands` names all commands. A command's module is imported when it is called, and imports other rooms inside its
+functions, so that `--help` is quick. `run_command` runs a coroutine on the database and prints results. To add a
+command, write a module and name it in `commands.COMMANDS`.
 
 Open `commands.py` first.
 """
 
+import gc
 import os
 from collections.abc import Sequence
 
@@ -23,4 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with exit_on_interrupt(), gc_disabled():
         from app.cli.commands import easel
-    easel(arguments)
+    try:
+        easel(arguments)
+    finally:
+        gc.freeze()  # the collection at the end of the process would visit all modules

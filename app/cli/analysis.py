@@ -1,26 +1,18 @@
 """`easel analyse`: scores by any method, two of them side by side, agreement, annotators, labels."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.analysis.available_methods import load_available_methods
 from app.analysis.fit_cache import FitCache
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
-from app.analysis.reported_interval import choose_reported_interval
-from app.analysis.result_types import Cell, Column, Figure, Options, ResultTable
-from app.analysis.score_tables import (
-    build_all_scores_table,
-    build_item_score_table,
-    build_table_of_item_scores_by_two_methods,
-)
-from app.analysis.view import constant_count_texts, decimals_for_values, names_of_figure_columns_without_figures
-from app.cli.exports import classes_option, criterion_option
+from app.cli.analysis_options import classes_option, criterion_option
 from app.cli.run_command import output_option, run_with_engine, write_chunks_to_file_or_print
 from app.cli.text_table import (
     iterate_text_table_lines,
@@ -29,11 +21,14 @@ from app.cli.text_table import (
     terminal_width,
     wrap_text_into_lines,
 )
-from app.designs.campaign import Campaign
-from app.designs.criteria import Criterion
-from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.text.numbers import format_with_places
-from app.text.table_formats import format_csv_rows
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+    from app.analysis.result_types import Cell, Figure, Options, ResultTable
+    from app.designs.campaign import Campaign
+    from app.designs.criteria import Criterion
 
 COLUMNS_SHOWN_ELSEWHERE = {"sentence", "notes", "group"}
 MAX_CELL_CHARACTERS = 48  # of a cell of text in a table for people, in characters
@@ -43,6 +38,9 @@ async def load_result_table_of_available_methods(
     connection: AsyncConnection, criterion: Criterion[Campaign]
 ) -> ResultTable:
     """Return the methods and tables that the campaign's answers and columns support."""
+    from app.analysis.available_methods import load_available_methods
+    from app.analysis.result_types import Column, ResultTable
+
     available = await load_available_methods(connection, criterion)
     columns = (
         Column("option", "Option", "text"),
@@ -79,6 +77,8 @@ class AnalysisQuery:
         self, names: Sequence[str], against: str | None, table: str | None, options: Options
     ) -> AnalysisOutput:
         """Return the output of the first that is given: table, against, names."""
+        from app.analysis.score_tables import build_all_scores_table, build_item_score_table
+
         answer_filters = {"criterion": self.criterion, "group": self.group}
         if table:
             result_table = await self.fits.load_cached_or_fit_table(
@@ -111,17 +111,23 @@ class AnalysisQuery:
             return AnalysisOutput(await load_result_table_of_available_methods(connection, criterion))
 
     async def load_criterion_or_refuse(self, connection: AsyncConnection) -> Criterion[Campaign]:
+        from app.record.campaign import load_campaign_by_slug_or_refuse
+
         campaign = await load_campaign_by_slug_or_refuse(connection, self.slug)
         return campaign.find_criterion_or_refuse(self.criterion)
 
     async def load_interval_advice_lines(self) -> list[str]:
         """Return which interval to report, in a line; none if no score has an interval."""
+        from app.analysis.reported_interval import choose_reported_interval
+
         async with self.engine.connect() as connection:
             advice = choose_reported_interval(await self.load_criterion_or_refuse(connection)).advice
         return [advice] if advice else []
 
     async def compare_methods(self, method_name: str, other_method_name: str) -> AnalysisOutput:
         """Return two methods side by side."""
+        from app.analysis.score_tables import build_table_of_item_scores_by_two_methods
+
         answers, comparison = await self.fits.compare_methods(
             self.engine, self.slug, method_name, other_method_name, criterion=self.criterion, group=self.group
         )
@@ -167,6 +173,8 @@ def iterate_text_lines_of_output(
     output: AnalysisOutput, width: int, *, has_explanations: bool = False
 ) -> Iterator[str]:
     """Yield text for people: verdict, aligned columns, numbers rounded as on the page, and notes."""
+    from app.analysis.view import constant_count_texts
+
     head = [*output.heading_lines, *([output.table.verdict] if output.table.verdict else [])]
     counts_of_every_row = ", ".join(constant_count_texts(output.table).values())
     blocks = [
@@ -202,6 +210,8 @@ def iterate_definition_list_lines(table: ResultTable, width: int) -> Iterator[st
 
 def iterate_figure_table_lines(table: ResultTable, width: int) -> Iterator[str]:
     """Yield the columns that people read and that identify rows; rows of a group follow its name."""
+    from app.analysis.view import constant_count_texts, names_of_figure_columns_without_figures
+
     names = [column.name for column in table.columns]
     omitted_columns = (
         COLUMNS_SHOWN_ELSEWHERE
@@ -237,6 +247,8 @@ def iterate_explanations_of_rows(table: ResultTable, *, has_explanations: bool) 
 
 def iterate_csv_pieces_of_output(output: AnalysisOutput) -> Iterator[str]:
     """Yield only the table, with all digits."""
+    from app.text.table_formats import format_csv_rows
+
     names = [column.name for column in output.table.columns]
     yield format_csv_rows(names, [names, *output.table.rows])
 
@@ -253,6 +265,8 @@ def iterate_json_pieces_of_output(output: AnalysisOutput) -> Iterator[str]:
 
 def make_decimal_count_of_cell_function(table: ResultTable) -> Callable[[tuple[Cell, ...], int], int]:
     """Return the decimals of a row's cell in column k: those of its column, or its own in a table of measures."""
+    from app.analysis.view import decimals_for_values
+
     if table.columns[0].name == "measure":
         return lambda row, k: decimals_for_values([row[k]])
     columns = [decimals_for_values([row[k] for row in table.rows]) for k in range(len(table.columns))]
@@ -349,6 +363,8 @@ def analyse(
 
     The format `table` rounds numbers and prints notes below the table. CSV has all digits; its notes go to stderr.
     """
+    from app.analysis.result_types import Options
+
     if (selection["table"] and (selection["names"] or selection["against"])) or (
         selection["against"] and len(selection["names"]) != 1
     ):

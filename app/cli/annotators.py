@@ -1,24 +1,25 @@
 """`easel annotators ...`: list annotators and their answers, and hold, exclude or restore them."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
-from sqlalchemy import Row
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.cli.command_group import CommandGroup
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction, run_with_engine
 from app.cli.text_table import print_text_table
-from app.designs.campaign import Campaign
-from app.quality import actions, listings
-from app.quality import annotators as listing
-from app.quality.annotator_answers import AnswerLine, load_answer_lines_of_annotator
-from app.quality.annotators import AnnotatorLine, AnnotatorSort
-from app.quality.decisions import find_annotator_id_or_refuse
-from app.record.campaign import load_campaign_by_slug_or_refuse
-from app.record.revisions import switch_revision_if_it_misses_decisions
+from app.quality.listing_options import MAX_FINDINGS_SHOWN, AnnotatorSort
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+    from app.designs.campaign import Campaign
+    from app.quality.annotator_answers import AnswerLine
+    from app.quality.annotators import AnnotatorLine
 
 ANNOTATOR_LIST_TITLES = ("Name", "Answers", "Counted", "Median s", "Hours", "Changes", "Standing", "Findings")
 reason_option = click.option("--reason", required=True, help=("Reason; kept with the decision and in the audit log."))
@@ -38,6 +39,8 @@ def annotators() -> None:
 @json_option
 def print_annotators(slug: str, *, sort: AnnotatorSort, limit: int, as_json: bool) -> None:
     """List the annotators of a campaign. With --sort, the highest values come first."""
+    from app.quality import annotators as listing
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> list[AnnotatorLine]:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -69,13 +72,15 @@ def annotator_list_cells(line: AnnotatorLine) -> list[str]:
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    default=listings.MAX_FINDINGS_SHOWN,
+    default=MAX_FINDINGS_SHOWN,
     show_default=True,
     help="Maximum number of rows.",
 )
 @json_option
 def print_quality_findings(slug: str, *, limit: int, as_json: bool) -> None:
     """List the findings of quality rules and the actions taken, newest first."""
+    from app.quality import listings
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> Sequence[Row[Any]]:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -96,6 +101,9 @@ def print_quality_findings(slug: str, *, limit: int, as_json: bool) -> None:
 @json_option
 def print_answers_of_annotator(slug: str, annotator: str, *, as_json: bool) -> None:
     """List all answers of ANNOTATOR, such as A7, newest first."""
+    from app.quality.annotator_answers import load_answer_lines_of_annotator
+    from app.quality.decisions import find_annotator_id_or_refuse
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> list[AnswerLine]:
         campaign: Campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -127,6 +135,8 @@ def add_command_for_annotator_action(action: str, help_text: str) -> None:
     @click.argument("annotator")
     @reason_option
     def command(slug: str, annotator: str, reason: str) -> None:
+        from app.quality import actions
+
         decide_and_revise_posteriors(
             lambda engine: actions.apply_annotator_decision_and_return_campaign_id(
                 engine, slug, annotator, action, reason=reason, now=current_utc_time()
@@ -147,6 +157,8 @@ def add_command_for_answer_action(action: str, help_text: str) -> None:
     @click.argument("answer", type=click.IntRange(1, 2**63 - 1))
     @reason_option
     def command(slug: str, answer: int, reason: str) -> None:
+        from app.quality import actions
+
         decide_and_revise_posteriors(
             lambda engine: actions.apply_answer_decision_and_return_campaign_id(
                 engine, slug, answer, action, reason=reason, now=current_utc_time()
@@ -161,6 +173,7 @@ add_command_for_answer_action("restore", "Count one answer again.")
 
 def decide_and_revise_posteriors(decide: Callable[[AsyncEngine], Awaitable[int]]) -> None:
     """Apply a decision, and revise the posteriors of its campaign."""
+    from app.record.revisions import switch_revision_if_it_misses_decisions
 
     async def work(engine: AsyncEngine) -> None:
         await switch_revision_if_it_misses_decisions(engine, await decide(engine), now=current_utc_time())

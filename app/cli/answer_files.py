@@ -1,21 +1,27 @@
 """Files of answers on the command line: their options and their preview."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.cli.run_command import current_utc_time, run_with_engine
 from app.cli.text_table import print_text_table
-from app.imports.answer_options import AnswerFileOptions
-from app.imports.responses_preview import ResponsePreview, preview_responses_of_file_or_refuse
-from app.settings import read_settings
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from app.imports.answer_options import AnswerFileOptions
+    from app.imports.responses_preview import ResponsePreview
 
 
 def with_answer_file_options(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with an option for each field of `AnswerFileOptions`."""
+    from app.imports.answer_options import AnswerFileOptions
+
     for name, field in reversed(AnswerFileOptions.model_fields.items()):
         choices = [choice for choice in get_args(field.annotation) if choice]
         option = click.option(
@@ -31,6 +37,8 @@ def with_answer_file_options(command: Callable[..., None]) -> Callable[..., None
 
 def print_preview_of_responses(slug: str, file: Path, options: AnswerFileOptions) -> None:
     """Print what the first values of a file of answers would become."""
+    from app.imports.responses_preview import preview_responses_of_file_or_refuse
+    from app.settings import read_settings
 
     async def work(engine: AsyncEngine) -> ResponsePreview:
         max_mb = read_settings().max_upload_mb

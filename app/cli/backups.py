@@ -1,35 +1,20 @@
 """`easel backup`, `easel restore`."""
 
+from __future__ import annotations
+
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from app.cli.commands import CommandFailure
 from app.cli.run_command import current_utc_time
-from app.database.migrate import upgrade_schema
-from app.database.server_database import open_database_in_any_state_and_yield_url
-from app.database.session import create_engine
 from app.errors import pluralize
-from app.maintenance.backup import delete_old_backups_and_return_their_dumps, write_dump_and_manifest_to_folder
-from app.maintenance.manifest import Manifest
-from app.maintenance.restore import (
-    list_differences_from_manifest,
-    load_dump_into_empty_database,
-    replay_campaigns_and_iterate_verifications,
-)
-from app.payments.restored_payments import hold_payments_after_restore_and_count_them
-from app.privacy.erasure_list import (
-    ERASURE_LIST_NAME,
-    format_erasure_list,
-    load_erasure_list,
-    with_erasures_of_older_list,
-)
-from app.privacy.erasure_reapplication import read_erasure_list, reapply_erasures_and_count_by_state
-from app.record.revisions import open_engine_of_own_process
-from app.server_calls.restored_calls import hold_server_calls_after_restore_and_count_them
-from app.settings import read_settings
-from app.text.postgres_address import AddressProblem, parse_postgres_address
+from app.privacy.erasure_rule import ERASURE_LIST_NAME
+
+if TYPE_CHECKING:
+    from app.maintenance.manifest import Manifest
 
 KEY_REMINDER = "EASEL_SECRET_KEY is set: it is not in the backup. Keep it, too."
 
@@ -50,6 +35,10 @@ def backup(folder: Path | None, *, keep: int | None) -> None:
 
     Without FOLDER, the folder in EASEL_BACKUP_DIR is used.
     """
+    from app.database.server_database import open_database_in_any_state_and_yield_url
+    from app.maintenance.backup import delete_old_backups_and_return_their_dumps, write_dump_and_manifest_to_folder
+    from app.settings import read_settings
+
     settings = read_settings()
     folder = folder or settings.backup_dir
     if folder is None:
@@ -81,6 +70,12 @@ def backup(folder: Path | None, *, keep: int | None) -> None:
 @click.option("--no-verify", "is_unverified", is_flag=True, help="Do not replay the campaigns afterwards.")
 def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unverified: bool) -> None:
     """Restore a backup into an empty database from its file DUMP, upgrade the schema, and verify all campaigns."""
+    from app.database.migrate import upgrade_schema
+    from app.database.server_database import open_database_in_any_state_and_yield_url
+    from app.maintenance.restore import load_dump_into_empty_database
+    from app.settings import read_settings
+    from app.text.postgres_address import AddressProblem, parse_postgres_address
+
     settings = read_settings()
     if into is not None:
         try:
@@ -106,6 +101,10 @@ async def write_erasure_list_if_any(url: str, path: Path) -> None:
     What only the list in the folder knows stays: the database may be restored from before it, and other backups here
     still need it.
     """
+    from app.privacy.erasure_list import format_erasure_list, load_erasure_list, with_erasures_of_older_list
+    from app.privacy.erasure_reapplication import read_erasure_list
+    from app.record.revisions import open_engine_of_own_process
+
     async with open_engine_of_own_process(url) as engine, engine.connect() as connection:
         erasures = await load_erasure_list(connection)
     if await asyncio.to_thread(path.exists):
@@ -120,6 +119,10 @@ async def write_erasure_list_if_any(url: str, path: Path) -> None:
 
 async def hold_payments_and_calls_printing_counts(url: str) -> None:
     """Let no payment and no call of a restored database be made by itself, and say how many are held."""
+    from app.payments.restored_payments import hold_payments_after_restore_and_count_them
+    from app.record.revisions import open_engine_of_own_process
+    from app.server_calls.restored_calls import hold_server_calls_after_restore_and_count_them
+
     async with open_engine_of_own_process(url) as engine:
         held = await hold_payments_after_restore_and_count_them(engine)
         held_calls = await hold_server_calls_after_restore_and_count_them(engine)
@@ -137,6 +140,9 @@ async def hold_payments_and_calls_printing_counts(url: str) -> None:
 
 async def erase_listed_people_again(url: str, path: Path) -> None:
     """Apply the erasures and withdrawals of a list in a restored database."""
+    from app.privacy.erasure_reapplication import read_erasure_list, reapply_erasures_and_count_by_state
+    from app.record.revisions import open_engine_of_own_process
+
     async with open_engine_of_own_process(url) as engine:
         count_by_state = await reapply_erasures_and_count_by_state(
             engine, await read_erasure_list(path), now=current_utc_time()
@@ -150,6 +156,9 @@ async def print_backup_comparison_and_return_problems(
     url: str, manifest: Manifest, *, is_unverified: bool
 ) -> list[str]:
     """Compare a restored database with the manifest, print a line for each campaign, and return what differs."""
+    from app.database.session import create_engine
+    from app.maintenance.restore import list_differences_from_manifest, replay_campaigns_and_iterate_verifications
+
     engine = create_engine(url, pool_size=2)
     try:
         problems = await list_differences_from_manifest(engine, manifest)

@@ -1,23 +1,18 @@
 """`easel calls ...`: calls that tell the annotators' platform how visits ended, and decisions about them."""
 
-from typing import get_args
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
 
 import click
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.cli.command_group import CommandGroup
 from app.cli.run_command import json_option, print_json, run_in_transaction
 from app.cli.text_table import print_text_table
-from app.record.campaign import load_campaign_by_slug_or_refuse
-from app.server_calls.ledger import (
-    CallDecision,
-    RepeatedState,
-    count_people_to_call_for,
-    list_server_calls,
-    repeat_server_calls_and_count_them,
-    store_and_count_calls_for_earlier_completions,
-    store_decision_on_server_call_or_refuse,
-)
+from app.server_calls.call_decision import CallDecision, RepeatedState
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 @click.group(cls=CommandGroup)
@@ -30,6 +25,8 @@ def calls() -> None:
 @json_option
 def print_server_calls(slug: str, *, as_json: bool) -> None:
     """List the calls of a campaign, unclear and failed ones first."""
+    from app.record.campaign import load_campaign_by_slug_or_refuse
+    from app.server_calls.ledger import list_server_calls
 
     async def work(connection: AsyncConnection) -> list[dict[str, str]]:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -63,6 +60,8 @@ def repeat_server_calls_of_campaign(slug: str, state: str) -> None:
 
     Unknown calls may have been counted: repeat them only if the platform does not count a call twice.
     """
+    from app.record.campaign import load_campaign_by_slug_or_refuse
+    from app.server_calls.ledger import repeat_server_calls_and_count_them
 
     async def work(connection: AsyncConnection) -> int:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -80,6 +79,8 @@ def call_for_people_who_completed_earlier(slug: str, *, dry_run: bool) -> None:
 
     They may have their credit already, for example by a code: compare with the platform first.
     """
+    from app.record.campaign import load_campaign_by_slug_or_refuse
+    from app.server_calls.ledger import count_people_to_call_for, store_and_count_calls_for_earlier_completions
 
     async def work(connection: AsyncConnection) -> int:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -98,6 +99,8 @@ def call_for_people_who_completed_earlier(slug: str, *, dry_run: bool) -> None:
 @click.argument("decision", type=click.Choice(get_args(CallDecision)))
 def decide_on_server_call(slug: str, call: int, decision: str) -> None:
     """Say that the platform counted CALL (sent), make it again, or cancel it."""
+    from app.record.campaign import load_campaign_by_slug_or_refuse
+    from app.server_calls.ledger import store_decision_on_server_call_or_refuse
 
     async def work(connection: AsyncConnection) -> None:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)

@@ -1,30 +1,19 @@
 """`easel campaign ...`: create campaigns, import their items and answers, and change their status."""
 
+from __future__ import annotations
+
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.annotation.platforms.closed_links import load_notes_on_closed_links
-from app.annotation.platforms.registry import (
-    annotator_link_base_url_and_key,
-    annotator_url_by_platform,
-    open_link_url_of_campaign,
-    platforms_of_campaign,
-    platforms_offered_for_experiments,
-)
-from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, settings_edits, summaries
-from app.campaigns.launch import load_launch_notes
-from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
-from app.campaigns.settings import CampaignSettings
-from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
-from app.campaigns.totals import sentences_on_totals
+from app.campaigns.question_names import QUESTION_NAMES
+from app.cli.campaign_state import print_campaign_state, print_goal_progress, print_or_mark_alerts
 from app.cli.command_group import CommandGroup
 from app.cli.conditions import print_square_counts
 from app.cli.import_files import import_item_file, import_response_file
@@ -32,7 +21,6 @@ from app.cli.items import items_group
 from app.cli.participants import change_or_count_participants
 from app.cli.run_command import (
     current_utc_time,
-    format_value_for_people,
     given_or_likely_server_url,
     json_option,
     output_option,
@@ -43,17 +31,18 @@ from app.cli.run_command import (
 )
 from app.cli.settings_options import (
     READABLE_FILE,
+    CommandWithSettingsOptions,
     settings_of_given_options,
     validated_settings_after_overrides,
-    with_settings_options,
 )
 from app.cli.text_table import print_text_table, terminal_width, wrap_text_into_lines
-from app.designs.campaign import Campaign
-from app.imports import campaign_file_io, campaign_zip
-from app.imports.campaign_zip import ItemTable
-from app.record.campaign import load_campaign_for_page_or_refuse
-from app.record.law_editions import move_to_newest_edition_and_return_former
-from app.settings import read_settings
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from app.campaigns import experiment_arms
+    from app.campaigns.settings import CampaignSettings
+    from app.designs.campaign import Campaign
 
 FIXED_AFTER_LAUNCH_TEXT = (
     "Can’t be changed later: the uploaded items, the question and its scale, the items per HIT, {rule}, and "
@@ -77,9 +66,12 @@ def campaign() -> None:
 campaign.add_command(items_group)
 campaign.add_command(change_or_count_participants)
 campaign.add_command(print_square_counts)
+campaign.add_command(print_campaign_state)
+campaign.add_command(print_goal_progress)
+campaign.add_command(print_or_mark_alerts)
 
 
-@campaign.command("create")
+@campaign.command("create", cls=CommandWithSettingsOptions)
 @click.argument("path", metavar="[FILE]", required=False, type=READABLE_FILE)
 @click.option(
     "--template",
@@ -88,7 +80,6 @@ campaign.add_command(print_square_counts)
     help="Question template to start from; see `easel campaign templates`.",
 )
 @click.option("--items", "table", type=READABLE_FILE, help="Table of items, instead of the one named in FILE.")
-@with_settings_options
 def create_campaign_draft(
     path: Path | None, template: str | None, table: Path | None, settings_file: Path | None, **options: Any
 ) -> None:
@@ -96,6 +87,9 @@ def create_campaign_draft(
     (docs/reference/campaign-file.md), from a question template, from JSON, or from options alone. Options override the
     other sources.
     """
+    from app.campaigns import hints, lifecycle
+    from app.campaigns.starter_questions import path_of_starter_question_file
+
     if sum(source is not None for source in (path, template, settings_file)) > 1:
         raise click.UsageError("Give only one of FILE, --template and --settings.")
     path = path_of_starter_question_file(template) if template else path
@@ -115,6 +109,10 @@ def create_campaign_draft(
 
 def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str, Any]) -> Campaign:
     """Create a draft from a campaign file or a zip; a table that it names is in the zip or next to the file."""
+    from app.imports import campaign_file_io, campaign_zip
+    from app.imports.campaign_zip import ItemTable
+    from app.settings import read_settings
+
     limits = read_settings()
     with path.open("rb") as file, ExitStack() as stack:
         upload = campaign_zip.read_campaign_file_or_zip(file, path.name, limits, settings_of_given_options(options))
@@ -131,6 +129,8 @@ def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str,
 @json_option
 def print_question_templates(*, as_json: bool) -> None:
     """List the question templates that come with Easel."""
+    from app.campaigns.starter_questions import load_starter_questions
+
     if as_json:
         print_json([{"name": question.name} | question.about.model_dump() for question in load_starter_questions()])
         return
@@ -149,6 +149,8 @@ def write_campaign_file(slug: str, output: Path | None, *, with_items: bool) -> 
 
     If items name images, recordings or videos, --items writes a zip that contains these files.
     """
+    from app.imports import campaign_file_io
+
     archive = run_in_transaction(partial(campaign_file_io.build_campaign_yaml_or_zip, slug=slug, with_items=with_items))
     if archive.ending == "zip" and output is None and sys.stdout.isatty():
         raise click.UsageError("This is a zip. Name a file for it with -o.")
@@ -168,16 +170,20 @@ def copy_campaign_and_print_slug(slug: str, *, name: str, without_items: bool) -
     """Create a draft with the settings and items of a campaign, and print its slug. Members and read-only links are not
     copied.
     """
+    from app.campaigns import lifecycle
+    from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
+
     chosen = lifecycle.CampaignCopy(name=name[:MAX_CAMPAIGN_NAME_CHARACTERS], items=not without_items)
     copy = partial(lifecycle.create_copy_of_campaign, slug=slug, now=current_utc_time(), chosen=chosen)
     click.echo(run_in_transaction(copy).slug)
 
 
-@campaign.command("edit")
+@campaign.command("edit", cls=CommandWithSettingsOptions)
 @click.argument("slug")
-@with_settings_options
 def edit_campaign_settings(slug: str, settings_file: Path | None, **options: Any) -> None:
     """Change settings of a draft, or those settings of a launched campaign that can still be changed."""
+    from app.annotation.platforms.closed_links import load_notes_on_closed_links
+    from app.campaigns import hints, settings_edits
 
     def change(before: CampaignSettings) -> CampaignSettings:
         return validated_settings_after_overrides(before.model_dump(), settings_file, options)
@@ -197,6 +203,8 @@ def edit_campaign_settings(slug: str, settings_file: Path | None, **options: Any
 @json_option
 def print_campaigns(*, only_archived: bool, as_json: bool) -> None:
     """List the campaigns that are not archived, newest first."""
+    from app.campaigns import summaries
+
     rows = run_in_transaction(partial(summaries.load_campaigns_with_progress, only_archived=only_archived))
     if as_json:
         print_json([summaries.campaign_progress_as_dict(row) for row in rows])
@@ -213,26 +221,6 @@ def print_campaigns(*, only_archived: bool, as_json: bool) -> None:
         click.echo("There are no campaigns yet. Create one: easel campaign create --help")
 
 
-@campaign.command("show")
-@click.argument("slug")
-@json_option
-def print_campaign_state(slug: str, *, as_json: bool) -> None:
-    """Show a campaign's state, settings and links for annotators. The links of an experiment's arm lead to a random
-    arm.
-    """
-    row = run_in_transaction(partial(summaries.load_campaign_with_progress_or_refuse, slug=slug))
-    settings = lifecycle.unchecked_settings_with_deliverable_emails(row).model_dump()
-    addresses = annotator_url_by_platform(
-        *annotator_link_base_url_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key),
-        platforms_offered_for_experiments() if row.experiment_key else platforms_of_campaign(settings),
-    )
-    if as_json:
-        print_json(summaries.campaign_progress_as_dict(row) | {"settings": settings, "links": addresses})
-        return
-    for name, value in (summaries.campaign_progress_as_dict(row) | settings | addresses).items():
-        click.echo(f"{name.replace('_', ' ')}: {format_value_for_people(value)}")
-
-
 campaign.add_command(import_item_file)
 campaign.add_command(import_response_file)
 
@@ -246,6 +234,8 @@ def add_command_for_campaign_action(action: str, help_text: str) -> None:
     @campaign.command(action, help=help_text)
     @click.argument("slug")
     def change_status(slug: str) -> None:
+        from app.campaigns import lifecycle
+
         row = run_in_transaction(
             partial(lifecycle.change_campaign_status_or_refuse, slug=slug, action=action, now=current_utc_time())
         )
@@ -261,6 +251,12 @@ for _action, _words in CAMPAIGN_ACTION_HELP.items():
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def launch_campaign_after_asking(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators. This fixes its items and most settings. At a terminal, the command asks first."""
+    from app.annotation.platforms.registry import open_link_url_of_campaign
+    from app.campaigns import experiment_arms, hints, lifecycle
+    from app.campaigns.launch import load_launch_notes
+    from app.campaigns.totals import sentences_on_totals
+    from app.record.campaign import load_campaign_for_page_or_refuse
+
     draft = run_in_transaction(partial(load_campaign_for_page_or_refuse, slug=slug))
     for note in run_in_transaction(partial(load_launch_notes, campaign=draft)):
         click.echo(note)
@@ -296,6 +292,8 @@ def launch_campaign_after_asking(slug: str, *, yes: bool) -> None:
 @click.argument("slug")
 def revert_campaign_to_draft(slug: str) -> None:
     """Make a launched campaign without answers a draft again. Open HITs end."""
+    from app.campaigns import empty_campaigns
+
     run_in_transaction(partial(empty_campaigns.revert_unanswered_to_draft_or_refuse, slug=slug))
     click.echo(f"{slug} is a draft again.")
 
@@ -304,6 +302,8 @@ def revert_campaign_to_draft(slug: str) -> None:
 @click.argument("slug")
 def recompute_scores_by_newest_law(slug: str) -> None:
     """Recompute all scores from the same answers, under the newest edition of the campaign's update law."""
+    from app.record.law_editions import move_to_newest_edition_and_return_former
+
     before = run_with_engine(
         lambda engine: move_to_newest_edition_and_return_former(engine, slug, now=current_utc_time())
     )
@@ -315,6 +315,8 @@ def recompute_scores_by_newest_law(slug: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete_campaign_after_asking(slug: str, *, yes: bool) -> None:
     """Delete a draft, or a finished campaign without answers, with its items. Answers are never deleted."""
+    from app.campaigns import empty_campaigns
+
     if not yes:
         run_in_transaction(partial(empty_campaigns.lock_and_load_deletable_campaign_or_refuse, slug=slug))
         click.confirm(f"Delete {slug} with its items?", abort=True)

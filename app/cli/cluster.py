@@ -1,29 +1,20 @@
 """`easel cluster`."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
-from sqlalchemy import make_url, text
 
 from app.cli.command_group import CommandGroup
 from app.cli.text_table import terminal_width, wrap_text_into_lines
-from app.database.cluster import (
-    are_tables_distributed,
-    distribute_tables,
-    has_citus,
-    placement_of_tables,
-    refuse_cluster_with_payments,
-    refuse_database_in_use,
-    refuse_unusable_cluster,
-)
-from app.database.migrate import load_schema_revision_on_connection_or_none, require_newest_schema, upgrade_schema
-from app.database.server_database import open_database_in_any_state_and_yield_url
 from app.errors import pluralize
-from app.maintenance.cluster_statements import StatementPlan, explain_sql_constants
-from app.record.revisions import open_engine_of_own_process
-from app.settings import read_settings
+
+if TYPE_CHECKING:
+    from app.maintenance.cluster_statements import StatementPlan
 
 NAME_CLUSTER_TEXT = "Add cluster=citus to DATABASE_URL of all servers and commands."
 # Rooms whose statements annotators wait for, and those of the exports.
@@ -44,6 +35,9 @@ def distribute_campaigns(*, is_dry_run: bool) -> None:
     DATABASE_URL names the coordinator. Either all tables are distributed, or none. With --dry-run, only empty copies
     are distributed, to list the statements of Easel that would reach several servers at a time.
     """
+    from app.database.server_database import open_database_in_any_state_and_yield_url
+    from app.settings import read_settings
+
     with open_database_in_any_state_and_yield_url(read_settings()) as url:
         if not is_dry_run:
             asyncio.run(distribute_unless_done_and_print_placement(url))
@@ -60,6 +54,16 @@ def distribute_campaigns(*, is_dry_run: bool) -> None:
 
 async def distribute_unless_done_and_print_placement(url: str) -> None:
     """Distribute the tables unless they are, and print where each is. Raises Conflict if that cannot be done."""
+    from app.database.cluster import (
+        are_tables_distributed,
+        distribute_tables,
+        refuse_cluster_with_payments,
+        refuse_database_in_use,
+        refuse_unusable_cluster,
+    )
+    from app.database.migrate import load_schema_revision_on_connection_or_none, require_newest_schema
+    from app.record.revisions import open_engine_of_own_process
+
     async with open_engine_of_own_process(url) as engine, engine.begin() as connection:
         require_newest_schema(await load_schema_revision_on_connection_or_none(connection))
         await refuse_unusable_cluster(connection)
@@ -75,6 +79,9 @@ async def distribute_unless_done_and_print_placement(url: str) -> None:
 
 async def has_citus_or_refuse_unusable_cluster(url: str) -> bool:
     """Return whether the database has Citus. Raises Conflict if tables cannot be distributed there."""
+    from app.database.cluster import has_citus, refuse_unusable_cluster
+    from app.record.revisions import open_engine_of_own_process
+
     async with open_engine_of_own_process(url) as engine, engine.connect() as connection:
         if not await has_citus(connection):
             return False
@@ -85,6 +92,10 @@ async def has_citus_or_refuse_unusable_cluster(url: str) -> bool:
 @contextmanager
 def open_distributed_scratch_schema(url: str) -> Iterator[str]:
     """Yield the URL of a schema with Easel's tables, distributed and empty, which ends with this block."""
+    from sqlalchemy import make_url
+
+    from app.database.migrate import upgrade_schema
+
     schema_url = make_url(url).update_query_dict({"options": f"-c search_path={DRY_RUN_SCHEMA}"})
     dry_run_url = schema_url.render_as_string(hide_password=False)
     asyncio.run(
@@ -101,22 +112,34 @@ def open_distributed_scratch_schema(url: str) -> Iterator[str]:
 
 
 async def execute_statements_at_url(url: str, *statements: str) -> None:
+    from sqlalchemy import text
+
+    from app.record.revisions import open_engine_of_own_process
+
     async with open_engine_of_own_process(url) as engine, engine.begin() as connection:
         for statement in statements:
             await connection.execute(text(statement))
 
 
 async def distribute_tables_at_url(url: str) -> None:
+    from app.database.cluster import distribute_tables
+    from app.record.revisions import open_engine_of_own_process
+
     async with open_engine_of_own_process(url) as engine, engine.begin() as connection:
         await distribute_tables(connection)
 
 
 async def explain_sql_constants_at_url(url: str) -> list[StatementPlan]:
+    from app.maintenance.cluster_statements import explain_sql_constants
+    from app.record.revisions import open_engine_of_own_process
+
     async with open_engine_of_own_process(url) as engine, engine.connect() as connection:
         return await explain_sql_constants(connection)
 
 
 def print_table_placement() -> None:
+    from app.database.cluster import placement_of_tables
+
     placement = placement_of_tables()
     for title, names in (
         ("By campaign", placement.by_campaign),

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import click
 
+from app.background.collection_pause import collect_garbage_rarely
 from app.cli.interrupts import INTERRUPTED_EXIT_CODE, STOPPED_TEXT, exit_on_interrupt
 from app.server.import_speed import gc_disabled
 
@@ -42,7 +43,7 @@ COMMANDS = {
     "serve": CommandSummary("serving", "Start the server, and PostgreSQL with it unless DATABASE_URL is set."),
     "simulate": CommandSummary("simulation", "Let simulated annotators answer a campaign."),
     "study": CommandSummary("study", "Study of a campaign on its platform: make a draft."),
-    "verify": CommandSummary("exports", "Replay all responses and compare every posterior bit for bit."),
+    "verify": CommandSummary("verification", "Replay all responses and compare every posterior bit for bit."),
 }
 
 
@@ -95,9 +96,12 @@ class LazyCommandGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with collect_garbage_rarely():  # commands import what they run, and most of them end soon
+                return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             raise CommandInterrupted(str(interrupt) or STOPPED_TEXT) from None
+        except (click.exceptions.Exit, click.Abort, click.ClickException):  # such as the end of a help
+            raise
         except Exception as problem:
             if (text := text_of_expected_failure_or_none(problem)) is None:
                 raise

@@ -1,15 +1,20 @@
 """`easel campaign conditions`: how many people have each list and order of conditions."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
-from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.annotation.hits.condition_counts import SquareCounts, load_square_counts_or_none
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction
 from app.cli.text_table import print_text_table, shorten_cell_text
 from app.errors import Conflict
-from app.record.campaign import load_campaign_by_slug_or_refuse
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from app.annotation.hits.condition_counts import SquareCounts
 
 
 @click.command("conditions")
@@ -19,6 +24,8 @@ def print_square_counts(slug: str, *, as_json: bool) -> None:
     """Count the judgments of each condition, and the people with each list and order of blocks. People who left early
     are counted separately: new people get their lists and orders first.
     """
+    from app.annotation.hits.condition_counts import load_square_counts_or_none
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> SquareCounts:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)

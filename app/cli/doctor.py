@@ -1,14 +1,18 @@
 """`easel doctor`."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from app.cli.run_command import current_utc_time, json_option, print_json
 from app.cli.text_table import terminal_width, wrap_text_into_lines
 from app.errors import pluralize
-from app.maintenance.doctor import list_findings_about_installation
-from app.maintenance.finding import InstallationFinding, Severity, worst_severity
+
+if TYPE_CHECKING:
+    from app.maintenance.finding import InstallationFinding
 
 
 @click.command()
@@ -19,6 +23,9 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
 
     The exit code is 0 if all is well, 1 after warnings, 2 after faults.
     """
+    from app.maintenance.doctor import list_findings_about_installation
+    from app.maintenance.finding import worst_severity
+
     findings = list_findings_about_installation(current_utc_time)
     worst = worst_severity(findings)
     if as_json:
@@ -34,6 +41,8 @@ def finding_as_json(finding: InstallationFinding) -> dict[str, str]:
 
 def print_findings(findings: list[InstallationFinding]) -> None:
     """Print each finding, with its remedy below it, and a line with the numbers of faults and warnings."""
+    from app.maintenance.finding import Severity
+
     width = terminal_width()
     indent = " " * (max(len(severity.name) for severity in Severity) + 2)
     for finding in findings:

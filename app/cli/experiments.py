@@ -1,39 +1,27 @@
 """`easel experiment ...`: published experiments with simulated annotators or with people."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, open_link_url_of_campaign
 from app.cli.command_group import CommandGroup
 from app.cli.run_command import current_utc_time, given_or_likely_server_url, run_in_transaction, run_with_engine
-from app.database.bulk import open_snapshot
 from app.errors import Conflict
-from app.experiments import (
-    amidei_2020,
-    arm_comparison,
-    otani_2016,
-    otani_2016_counts,
-    passonneau_2014,
-    sakaguchi_2018,
-    sakaguchi_2018_systems,
-)
-from app.experiments import human_arms as with_arms
-from app.experiments.comparison_file import load_comparison_file
-from app.experiments.runs import (
-    Experiment,
-    RunExperiment,
-    RunResults,
-    load_runs,
-    run_missing_and_iterate_finished_counts,
-)
 from app.simulation.annotators import POPULATIONS
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from app.experiments import arm_comparison, sakaguchi_2018
+    from app.experiments import human_arms as with_arms
+    from app.experiments.runs import Experiment, RunExperiment, RunResults
 
 OUT_HELP = "Folder for results, figures and report; finished runs in it are not repeated."
 CONTEXT_HELP = (
@@ -135,6 +123,9 @@ def run_lexical_frequency(
     """Scale 150 verbs (Sakaguchi & Van Durme 2018, section 5.1) with simulated annotators or, with --people, with
     people.
     """
+    from app.experiments import human_arms as with_arms
+    from app.experiments import sakaguchi_2018
+
     if people is (out is not None):
         raise click.UsageError("Give either --out, for simulated annotators, or --people.")
     if out is None:
@@ -156,6 +147,9 @@ def create_experiment_campaigns_and_print_links(
     experiment_settings: with_arms.ExperimentRequest, *, launches_at_once: bool
 ) -> None:
     """Create the campaigns of its arms, and print the link for annotators."""
+    from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, open_link_url_of_campaign
+    from app.experiments import human_arms as with_arms
+
     experiment_row = run_in_transaction(
         partial(
             with_arms.create_experiment,
@@ -181,6 +175,9 @@ def create_experiment_campaigns_and_print_links(
 )
 def compare_experiment_arms(name: str, out: Path) -> None:
     """Compare the arms of NAME, an experiment with people, with the truth and with each other."""
+    from app.database.bulk import open_snapshot
+    from app.experiments import arm_comparison
+
     require_packages_and_create_out_folder(out)
 
     async def work(engine: AsyncEngine) -> arm_comparison.AnsweredExperiment:
@@ -207,6 +204,8 @@ def run_political_spectrum(  # noqa: PLR0917
     ends: tuple[float, float],
 ) -> None:  # fmt: skip
     """Scale 150 political statements from a file, or simulated ones (Sakaguchi & Van Durme 2018, section 5.2)."""
+    from app.experiments import sakaguchi_2018
+
     rows = sakaguchi_2018.load_texts_with_shares_of_scale(items, text, value, ends) if items else None
     material = sakaguchi_2018.load_or_simulate_political_material(rows, seed)
     run_scale_experiment(material, out, runs, population_name=like, noise_share=context, seed=seed)
@@ -225,6 +224,8 @@ def run_translation_systems(  # noqa: PLR0917
     out: Path, runs: int, seed: int, like: str, outputs: Path | None, ends: tuple[float, float]
 ) -> None:
     """Rank 10 systems by their translations, from a file or simulated (Sakaguchi & Van Durme 2018, section 5.3)."""
+    from app.experiments import sakaguchi_2018_systems
+
     require_packages_and_create_out_folder(out)
     names, quality = (
         sakaguchi_2018_systems.load_system_names_and_output_quality(outputs, ends)
@@ -258,6 +259,9 @@ def run_random_judges(  # noqa: PLR0917
     out: Path, runs: int, seed: int, judgments: int, comparisons: Path | None, baseline: str | None
 ) -> None:
     """Study judges who answer at random, and the choice of a baseline (Otani et al. 2016, sections 6.3 and 6.4)."""
+    from app.experiments import otani_2016
+    from app.experiments.comparison_file import load_comparison_file
+
     if baseline is not None and comparisons is None:
         raise click.UsageError("--baseline is a system of --comparisons.")
     require_packages_and_create_out_folder(out)
@@ -280,6 +284,8 @@ def run_random_judges(  # noqa: PLR0917
 @with_run_options
 def run_comparison_counts(out: Path, runs: int, seed: int) -> None:
     """Study the number of comparisons, and what segments can tell (Otani et al. 2016, Figures 3 and 5)."""
+    from app.experiments import otani_2016, otani_2016_counts
+
     require_packages_and_create_out_folder(out)
     command = f"easel experiment comparison-counts --runs {runs} --seed {seed}"
     click.echo(
@@ -293,6 +299,8 @@ def run_comparison_counts(out: Path, runs: int, seed: int) -> None:
 @make_option_of_results_folder()
 def run_word_senses(out: Path) -> None:
     """Label the senses of four words with Dawid-Skene and by voting (Passonneau & Carpenter 2014)."""
+    from app.experiments import passonneau_2014
+
     require_packages_and_create_out_folder(out)
     click.echo(passonneau_2014.run_word_sense_experiment_and_write_report(out, "easel experiment word-senses"))
 
@@ -301,6 +309,8 @@ def run_word_senses(out: Path) -> None:
 @with_run_options
 def run_transitivity(out: Path, runs: int, seed: int) -> None:
     """Measure annotators' consistency, and questions saved by implied pairs (Amidei 2020, Table 2 and section 4)."""
+    from app.experiments import amidei_2020
+
     require_packages_and_create_out_folder(out)
     command = f"easel experiment transitivity --runs {runs} --seed {seed}"
     click.echo(
@@ -318,6 +328,8 @@ def run_scale_experiment(
     seed: int,
 ) -> None:
     """Run the experiment, and print where the report is."""
+    from app.experiments import sakaguchi_2018
+
     if not noise_share > 0:  # Click lets NaN pass
         raise click.UsageError("--context is a share: more than 0, 1 at most.")
     require_packages_and_create_out_folder(out_folder)
@@ -348,6 +360,7 @@ def require_packages_and_create_out_folder(out_folder: Path) -> None:
 
 def make_experiment_runner(out_folder: Path, runs: int) -> RunExperiment:
     """Return a function that runs what is missing, with a progress bar, and returns all results."""
+    from app.experiments.runs import load_runs, run_missing_and_iterate_finished_counts
 
     def run_with_progress(planned_experiment: Experiment, label: str) -> RunResults:
         with click.progressbar(length=runs, label=label) as bar:

@@ -1,29 +1,27 @@
 """`easel campaign import` and `easel campaign import-responses`."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.background.progress_stream import ReportRowCount
 from app.cli.answer_files import print_preview_of_responses, with_answer_file_options
 from app.cli.interrupts import STOPPED_TEXT
 from app.cli.run_command import current_utc_time, progress_bar_at_terminal, run_in_transaction, run_with_engine
 from app.cli.settings_options import READABLE_FILE
-from app.imports import items, responses_import
-from app.imports.answer_options import AnswerFileOptions
-from app.imports.columns import ColumnMapping, id_column_or_none
-from app.imports.response_receipt import ResponseImportReceipt, response_receipt_sentences
-from app.media.media_zip import MediaZip
-from app.record.campaign import load_campaign_by_slug_or_refuse
-from app.settings import read_settings
-from app.uploads import ReadOptions
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from app.background.progress_stream import ReportRowCount
+    from app.imports.response_receipt import ResponseImportReceipt
 
 encoding_option = click.option(
     "--encoding", metavar="NAME", help="Encoding of the file if it is not Unicode, such as windows-1252."
@@ -97,6 +95,13 @@ def import_item_file(
     refused. A TXT file has one text per line. A file with the columns `system`, `segment` and `output` has outputs of
     systems.
     """
+    from app.imports import items
+    from app.imports.columns import ColumnMapping, id_column_or_none
+    from app.media.media_zip import MediaZip
+    from app.record.campaign import load_campaign_by_slug_or_refuse
+    from app.settings import read_settings
+    from app.uploads import ReadOptions
+
     limits = read_settings()
     identifier, ignored = id_column_or_none(column_options.pop("identifier")), frozenset(column_options.pop("ignore"))
     systems = tuple(column_options.pop("systems"))
@@ -144,6 +149,11 @@ def import_response_file(slug: str, file: Path, *, dry_run: bool, **option_value
 
     A refused file changes nothing. If the import is interrupted, the server stores the rest, or the next import does.
     """
+    from app.imports import responses_import
+    from app.imports.answer_options import AnswerFileOptions
+    from app.imports.response_receipt import response_receipt_sentences
+    from app.settings import read_settings
+
     given_options = AnswerFileOptions.model_validate({name: value for name, value in option_values.items() if value})
     if dry_run:
         print_preview_of_responses(slug, file, given_options)

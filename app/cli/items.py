@@ -1,23 +1,22 @@
 """`easel campaign items ...`: retire, restore, delete and correct single items, and use some as gold items."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from app.campaigns.known_answers import (
-    DEFAULT_KNOWN_ANSWER_COLUMN,
-    MAX_GOLD_ITEMS_AT_ONCE,
-    MIN_GOLD_ITEMS,
-    KnownAnswersChoice,
-)
+from app.campaigns.known_answer_limits import DEFAULT_KNOWN_ANSWER_COLUMN, MAX_GOLD_ITEMS_AT_ONCE, MIN_GOLD_ITEMS
 from app.cli.command_group import CommandGroup
 from app.cli.run_command import current_utc_time, run_in_transaction
 from app.cli.settings_options import READABLE_FILE
 from app.errors import join_names, pluralize
-from app.imports import item_changes, mark_checks, text_corrections
-from app.imports.item_changes import ItemAction
+
+if TYPE_CHECKING:
+    from app.imports.item_changes import ItemAction
 
 ITEM_ACTION_PHRASES = {"retire": "Retired", "restore": "Restored", "delete": "Deleted"}
 
@@ -31,6 +30,8 @@ def items_group() -> None:
 
 def retire_restore_or_delete_and_print_count(slug: str, action: ItemAction, item_ids: Sequence[str]) -> None:
     """Change items, all or none, and print how many were changed."""
+    from app.imports import item_changes
+
     ids = list(dict.fromkeys(item_ids))
     count = run_in_transaction(
         partial(
@@ -83,6 +84,8 @@ def correct_item_text(
     slug: str, item_id: str, new_text: str | None, *, text_file: Path | None, segment_id: str | None
 ) -> None:
     """Correct the text of an item. Open HITs still show the former text, and exports say which one was judged."""
+    from app.imports import text_corrections
+
     if (new_text is None) == (text_file is None):
         raise click.UsageError("Give the corrected text, or a file with it by --file.")
     corrected_text = read_text_file(text_file) if text_file else new_text or ""
@@ -118,6 +121,9 @@ def correct_item_text(
 @click.option("--keep", is_flag=True, help="Keep the items in the study, too; the gold items are copies.")
 def use_known_answers_as_gold_items(slug: str, *, column: str, count: int, tolerance: float | None, keep: bool) -> None:
     """Use items of a draft as gold items, by answers that a column of their table holds."""
+    from app.campaigns.known_answers import KnownAnswersChoice
+    from app.imports import mark_checks
+
     choice = KnownAnswersChoice(column=column, count=count, tolerance=tolerance, keep=keep)
     ids = run_in_transaction(partial(mark_checks.mark_gold_by_known_answers_returning_ids, slug=slug, choice=choice))
     click.echo(f"Made {pluralize(len(ids), 'gold item')} of {slug}: {join_names(ids)}.")

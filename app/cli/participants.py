@@ -1,19 +1,22 @@
 """`easel campaign participants`: the lists of people who may take part in a campaign, or may not."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
-from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.annotation.onboarding import participant_lists
-from app.annotation.onboarding.participant_lists import ListAction
-from app.annotation.onboarding.quotas import QuotaPlaces, count_places_in_quotas
+from app.annotation.onboarding.list_action import ListAction
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction
 from app.cli.settings_options import READABLE_FILE
 from app.cli.text_table import print_text_table
-from app.record.campaign import load_campaign_by_slug_or_refuse
-from app.settings import read_settings
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from app.annotation.onboarding import participant_lists
+    from app.annotation.onboarding.quotas import QuotaPlaces
 
 
 @click.command("participants")
@@ -36,6 +39,11 @@ def change_or_count_participants(
     quota; or change one of these lists, such as the group experts. FILE has one id of the platform per line, or is a
     table with a column of ids.
     """
+    from app.annotation.onboarding import participant_lists
+    from app.annotation.onboarding.quotas import count_places_in_quotas
+    from app.record.campaign import load_campaign_by_slug_or_refuse
+    from app.settings import read_settings
+
     if (list_name is None) != (file is None):
         raise click.UsageError("Give both LIST and FILE to change a list, or neither to count the people.")
     people: list[str] = []

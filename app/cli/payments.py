@@ -1,11 +1,12 @@
 """`easel payments ...`: the budget of a campaign, its bonuses, and what became of them."""
 
+from __future__ import annotations
+
 import hashlib
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.cli.command_group import CommandGroup
 from app.cli.run_command import (
@@ -18,17 +19,10 @@ from app.cli.run_command import (
 )
 from app.cli.study import load_service_connector, url_option
 from app.cli.text_table import print_text_table
-from app.payments import ledger
-from app.payments.bonus_list import parse_bonus_list_or_refuse
-from app.payments.connections import load_account_or_refuse
-from app.payments.money import hundredths_text, money_text
-from app.payments.notice_subscription import (
-    end_notices_or_refuse,
-    list_workspace_subscriptions_and_own_id,
-    subscribe_to_notices_or_refuse,
-)
-from app.payments.send_request import load_prepared_bonuses, request_sending_of_prepared_payments_or_refuse
-from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.payments.payment_decision import DecisionOnPayment
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 
 @click.group(cls=CommandGroup)
@@ -41,6 +35,9 @@ def payments() -> None:
 @json_option
 def print_payments(slug: str, *, as_json: bool) -> None:
     """List the bonuses and rewards of a campaign, unclear ones first."""
+    from app.payments import ledger
+    from app.payments.money import hundredths_text
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> list[dict[str, str]]:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -75,6 +72,10 @@ def add_bonuses_of_file(slug: str, file: Path) -> None:
 
     If you add the same file again, nothing changes.
     """
+    from app.payments import ledger
+    from app.payments.bonus_list import parse_bonus_list_or_refuse
+    from app.record.campaign import load_campaign_by_slug_or_refuse
+
     content = file.read_bytes()
     lines = parse_bonus_list_or_refuse(content.decode("utf-8-sig", errors="replace"))
 
@@ -97,6 +98,10 @@ def bonus_noun(number: int) -> str:
 @click.argument("slug")
 def send_prepared_payments_of_campaign(slug: str) -> None:
     """Let the server send all bonuses that are prepared now. It does so within seconds, while it runs."""
+    from app.payments.connections import load_account_or_refuse
+    from app.payments.money import money_text
+    from app.payments.send_request import load_prepared_bonuses, request_sending_of_prepared_payments_or_refuse
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> str:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -112,6 +117,8 @@ def send_prepared_payments_of_campaign(slug: str) -> None:
 @click.argument("slug")
 def retry_failed_payments_of_campaign(slug: str) -> None:
     """Send all failed bonuses again."""
+    from app.payments import ledger
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> int:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -128,6 +135,12 @@ def retry_failed_payments_of_campaign(slug: str) -> None:
 @url_option
 def start_end_or_list_notice_subscriptions(slug: str, url: str | None, *, end: bool, lists: bool) -> None:
     """Let the platform tell the server at once when a submission changes. The server needs an https address."""
+    from app.payments.notice_subscription import (
+        end_notices_or_refuse,
+        list_workspace_subscriptions_and_own_id,
+        subscribe_to_notices_or_refuse,
+    )
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(engine: AsyncEngine) -> list[str]:
         connector = await load_service_connector(engine)
@@ -148,9 +161,11 @@ def start_end_or_list_notice_subscriptions(slug: str, url: str | None, *, end: b
 @payments.command("decide")
 @click.argument("slug")
 @click.argument("payment", type=click.IntRange(1, 2**63 - 1))
-@click.argument("decision", type=click.Choice(get_args(ledger.DecisionOnPayment)))
+@click.argument("decision", type=click.Choice(get_args(DecisionOnPayment)))
 def settle_unclear_payment_of_campaign(slug: str, payment: int, decision: str) -> None:
     """Decide about the unclear PAYMENT: say that it was sent, send it again, or cancel it."""
+    from app.payments import ledger
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> None:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)

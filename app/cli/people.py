@@ -1,11 +1,12 @@
 """`easel people ...`: researchers of the server, members of a campaign, and invitations."""
 
-import click
-from sqlalchemy.ext.asyncio import AsyncConnection
+from __future__ import annotations
 
-from app.accounts import invitations, members, users
+from typing import TYPE_CHECKING
+
+import click
+
 from app.accounts.roles import MEMBER, NEEDS_BY_CAMPAIGN_ROLE, NEEDS_BY_SCOPE, ROLES, VIEWER
-from app.accounts.tokens import issue_token_or_refuse
 from app.cli.command_group import CommandGroup
 from app.cli.run_command import (
     current_utc_time,
@@ -16,7 +17,9 @@ from app.cli.run_command import (
 )
 from app.cli.text_table import print_text_table
 from app.errors import NotFound, shorten_echo
-from app.record.campaign import load_campaign_by_slug_or_refuse
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 @click.group(cls=CommandGroup)
@@ -29,6 +32,8 @@ def people() -> None:
 @json_option
 def print_people(slug: str | None, *, as_json: bool) -> None:
     """List the researchers of the server or, with a SLUG, the members of that campaign, with their roles."""
+    from app.accounts import members, users
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> list[tuple[str, str]]:
         if slug is None:
@@ -54,6 +59,8 @@ def print_people(slug: str | None, *, as_json: bool) -> None:
 @click.option("--url", help="Address of the server, if it is not the default.")
 def create_and_print_invitation_link(slug: str | None, *, role: str | None, words: str, url: str | None) -> None:
     """Print an invitation link to the server or, with a SLUG, to that campaign. It works once."""
+    from app.accounts import invitations
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> str:
         campaign = None if slug is None else await load_campaign_by_slug_or_refuse(connection, slug)
@@ -77,6 +84,8 @@ def create_and_print_invitation_link(slug: str | None, *, role: str | None, word
 )
 def share_campaign_with_researcher(slug: str, name: str, *, role: str) -> None:
     """Share a campaign with the researcher NAME, or give them another role there."""
+    from app.accounts import members
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> None:
         campaign, user_id = (
@@ -97,6 +106,8 @@ def share_campaign_with_researcher(slug: str, name: str, *, role: str) -> None:
 @click.argument("name")
 def stop_sharing_campaign(slug: str, name: str) -> None:
     """Stop sharing a campaign with the researcher NAME."""
+    from app.accounts import members
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> None:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -113,6 +124,7 @@ def stop_sharing_campaign(slug: str, name: str) -> None:
 @click.argument("role", type=click.Choice(ROLES))
 def change_server_role(name: str, role: str) -> None:
     """Give the researcher NAME another role for the whole server."""
+    from app.accounts import users
 
     async def work(connection: AsyncConnection) -> None:
         await users.set_server_role_unless_last_owner(
@@ -127,6 +139,7 @@ def change_server_role(name: str, role: str) -> None:
 @click.argument("name")
 def remove_researcher(name: str) -> None:
     """Remove the researcher NAME from the server, with their sessions and API tokens. Campaigns stay."""
+    from app.accounts import users
 
     async def work(connection: AsyncConnection) -> None:
         user_id = await find_user_id_of_name_or_refuse(connection, name)
@@ -153,6 +166,8 @@ def print_api_token(name: str, token_name: str, *, scopes: tuple[str, ...], slug
 
     Easel stores only its digest. The account page of the researcher lists it, and revokes it.
     """
+    from app.accounts.tokens import issue_token_or_refuse
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> str:
         user_id = await find_user_id_of_name_or_refuse(connection, name)
@@ -171,6 +186,8 @@ async def find_user_id_of_name_or_refuse(connection: AsyncConnection, name: str)
         NotFound: `user_not_found`.
 
     """
+    from app.accounts import users
+
     user = await users.fetch_user_by_name_or_none(connection, users.normalize_typed_name(name))
     if user is None:
         raise NotFound(f"There is no researcher “{shorten_echo(name)}”. Nothing was changed.", code="user_not_found")

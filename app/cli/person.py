@@ -1,26 +1,25 @@
 """`easel person ...`: find a person in campaigns, write a copy of their data, and erase them."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.cli.command_group import CommandGroup
 from app.cli.commands import CommandFailure
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction, run_with_engine
 from app.cli.text_table import print_text_table
 from app.errors import NotFound, pluralize
-from app.privacy.erasure_work import finish_erasures_that_are_due
-from app.privacy.erasures import RULE_SENTENCES, Erasure, erase_person_and_return_erasure, list_erasures
-from app.privacy.person_export import build_person_zip_and_log
-from app.privacy.person_search import (
-    Person,
-    find_people_and_log_search,
-    load_only_person_or_refuse,
-    load_slugs_of_campaigns,
-)
-from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.privacy.erasure_rule import RULE_SENTENCES
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+    from app.privacy.erasures import Erasure
+    from app.privacy.person_search import Person
 
 campaign_option = click.option("--campaign", "slug", help="Only this campaign. Default: all campaigns.")
 
@@ -55,6 +54,9 @@ async def find_slugs_and_people_in_one_or_all_campaigns(
     connection: AsyncConnection, slug: str | None, term: str
 ) -> list[tuple[str, Person]]:
     """Return the campaigns and annotators whom a term names, in one campaign or in all."""
+    from app.privacy.person_search import find_people_and_log_search, load_slugs_of_campaigns
+    from app.record.campaign import load_campaign_by_slug_or_refuse
+
     found = []
     for name in [slug] if slug else await load_slugs_of_campaigns(connection):
         campaign = await load_campaign_by_slug_or_refuse(connection, name)
@@ -70,6 +72,9 @@ async def find_slugs_and_people_in_one_or_all_campaigns(
 )
 def export_person_to_zip(slug: str, term: str, *, output: Path) -> None:
     """Write a ZIP with all data about a person in campaign SLUG. TERM is as for `easel person find`."""
+    from app.privacy.person_export import build_person_zip_and_log
+    from app.privacy.person_search import load_only_person_or_refuse
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> bytes:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -94,6 +99,9 @@ def erase_person_in_campaigns(term: str, *, slug: str | None, rule: str, is_sure
 
     anonymise: ids, names and free text are erased; the judgments stay, and no score changes. remove: the answers, too.
     """
+    from app.privacy.erasure_work import finish_erasures_that_are_due
+    from app.privacy.erasures import erase_person_and_return_erasure
+
     found = run_in_transaction(lambda connection: find_slugs_and_people_in_one_or_all_campaigns(connection, slug, term))
     if not found:
         raise NotFound("No annotator has this id, name or code. Nothing was changed.", code="person_not_found")
@@ -117,6 +125,8 @@ def erase_person_in_campaigns(term: str, *, slug: str | None, rule: str, is_sure
 @json_option
 def print_receipts(slug: str, *, as_json: bool) -> None:
     """List the receipts of the erasures in campaign SLUG, newest first."""
+    from app.privacy.erasures import list_erasures
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> list[Erasure]:
         return [*await list_erasures(connection, await load_campaign_by_slug_or_refuse(connection, slug))]

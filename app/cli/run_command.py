@@ -1,5 +1,7 @@
 """Run a command on the database, and print its results."""
 
+from __future__ import annotations
+
 import asyncio
 import getpass
 import json
@@ -8,21 +10,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.cli.commands import CommandFailure
 from app.cli.database_refusals import refusal_of_database_error_or_none
 from app.cli.interrupts import STOPPED_TEXT
-from app.database.audit_log import CURRENT_ACTOR, Actor
-from app.database.server_database import open_command_database_and_yield_url
-from app.database.session import DATABASE_ERRORS, create_engine
-from app.settings import read_settings
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 T = TypeVar("T")
-TransactionWork = Callable[[AsyncConnection], Awaitable[T]]
+TransactionWork = Callable[["AsyncConnection"], Awaitable[T]]
 
 
 def current_utc_time() -> datetime:
@@ -36,6 +36,11 @@ def run_with_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
         Conflict: `database_unavailable` if the connection is lost, `database_full` if its disk is full.
 
     """
+    from app.database.audit_log import CURRENT_ACTOR, Actor
+    from app.database.server_database import open_command_database_and_yield_url
+    from app.database.session import DATABASE_ERRORS, create_engine
+    from app.settings import read_settings
+
     CURRENT_ACTOR.set(Actor(machine_user_name(), "command"))
     with open_command_database_and_yield_url(read_settings()) as url:
 
@@ -124,9 +129,10 @@ def format_value_for_people(value: Any) -> str:
 
 def given_or_likely_server_url(url: str | None = None) -> str:
     """Return the given address, else the address of the server."""
-    from app.server import serve  # it takes a second to import, and most commands need no address
+    from app.server.addresses import probable_public_server_url
+    from app.settings import read_settings
 
-    return url.rstrip("/") if url else serve.probable_public_server_url(read_settings())
+    return url.rstrip("/") if url else probable_public_server_url(read_settings())
 
 
 # Output

@@ -1,48 +1,72 @@
 """Command-line options for the settings of a campaign, and how they combine with settings files."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from pydantic import ValidationError
 
-from app.campaigns import form, form_input, form_sections
-from app.campaigns.setting_types import settings_with_changes
-from app.campaigns.settings import CampaignSettings
 from app.cli.run_command import format_value_for_people
 from app.errors import Invalid
+
+if TYPE_CHECKING:
+    from app.campaigns.settings import CampaignSettings
 
 READABLE_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 OPTION_METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "array": "JSON", "object": "JSON"}
 
 
-def with_settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add an option for each setting of a campaign, and one for a file of settings."""
+class CommandWithSettingsOptions(click.Command):
+    """Command with an option for each setting of a campaign, and one for a file of settings.
+
+    The settings are slow to import, so the options are made when the command is called or its help is shown.
+    """
+
+    has_settings_options = False
+
+    @property
+    def params(self) -> list[click.Parameter]:
+        if not self.has_settings_options:
+            self.has_settings_options = True
+            self.all_params.extend(make_settings_options())
+        return self.all_params
+
+    @params.setter
+    def params(self, params: list[click.Parameter]) -> None:
+        self.all_params = params
+
+
+def make_settings_options() -> list[click.Option]:
+    from app.campaigns import form
+    from app.campaigns.settings import CampaignSettings
+
     properties = form.json_schema_of_settings(CampaignSettings)["properties"]
-    for name in reversed(properties):
-        command = make_setting_option(name, properties[name])(command)
     help_ = "JSON file with settings, as `easel export SLUG settings` writes it. Options override the file."
-    return click.option("--settings", "settings_file", type=READABLE_FILE, help=help_)(command)
+    file_option = click.Option(["--settings", "settings_file"], type=READABLE_FILE, help=help_)
+    return [file_option, *(make_setting_option(name, schema) for name, schema in properties.items())]
 
 
-def make_setting_option(name: str, schema: Mapping[str, Any]) -> Callable[[Any], Any]:
+def make_setting_option(name: str, schema: Mapping[str, Any]) -> click.Option:
     """Return the option of a setting.
 
     `CampaignSettings` checks numbers with all other rules, so an empty option can mean none.
     """
+    from app.campaigns import form
+
     option = "--" + name.replace("_", "-")
     rules = form.schema_of_setting_value(schema)
     help_ = schema["description"] + format_default_for_option_help(schema.get("default"))
     if rules.get("type") == "boolean":
-        return click.option(f"{option}/--no-{option[2:]}", name, default=None, help=help_)
+        return click.Option([f"{option}/--no-{option[2:]}", name], default=None, help=help_)
     if "enum" in rules:
-        return click.option(option, name, type=click.Choice(rules["enum"]), help=help_)
+        return click.Option([option, name], type=click.Choice(rules["enum"]), help=help_)
     metavar = {"string": "LINES", "number": "NUMBERS"}.get(
         rules.get("items", {}).get("type"), OPTION_METAVARS[rules["type"]]
     )
-    return click.option(option, name, metavar=metavar, help=help_)
+    return click.Option([option, name], metavar=metavar, help=help_)
 
 
 def format_default_for_option_help(default: Any) -> str:
@@ -60,6 +84,12 @@ def validated_settings_after_overrides(
         Invalid: `settings_invalid`, `settings_unreadable`.
 
     """
+    from pydantic import ValidationError
+
+    from app.campaigns import form_input
+    from app.campaigns.setting_types import settings_with_changes
+    from app.campaigns.settings import CampaignSettings
+
     changes = (read_json_settings_file_or_refuse(file) if file else {}) | settings_of_given_options(options)
     try:
         return CampaignSettings.model_validate(settings_with_changes(current_settings, changes))
@@ -86,6 +116,9 @@ def parse_setting_value(name: str, value: Any) -> Any:
         Invalid: `settings_unreadable`.
 
     """
+    from app.campaigns import form_sections
+    from app.campaigns.settings import CampaignSettings
+
     if name == form_sections.DESIGN_SETTINGS_SETTING:
         return parse_settings_json_object_or_refuse(value, "--design-settings")
     if name == form_sections.CRITERIA_SETTING:

@@ -1,30 +1,33 @@
 """`easel simulate` and `easel plan`."""
 
+from __future__ import annotations
+
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns import hints
 from app.cli.run_command import (
     current_utc_time,
     progress_bar_at_terminal,
     progress_function_ended_by_interrupt,
     run_with_engine,
 )
-from app.database.audit_log import log_change
-from app.goal_monitor import monitor
-from app.http.dependencies import get_now
-from app.planning.campaign_forecast import CampaignForecast
-from app.planning.forecast import DEFAULT_CONCURRENT_ANNOTATORS, DEFAULT_FORECAST_RUNS, DEFAULT_POPULATION
-from app.planning.forecast import forecast_cost_of_goal_or_refuse as planned
-from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL, MAX_ANNOTATORS_INPUT
-from app.quality.rule_monitor import CampaignMonitor
-from app.record.campaign import load_campaign_by_slug_or_refuse
-from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, CarelessKind, build_population_or_refuse
-from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
+from app.planning.forecast_defaults import (
+    DEFAULT_ANNOTATORS_IN_TOTAL,
+    DEFAULT_CONCURRENT_ANNOTATORS,
+    DEFAULT_FORECAST_RUNS,
+    DEFAULT_POPULATION,
+    MAX_ANNOTATORS_INPUT,
+)
+from app.simulation.annotators import CARELESS_KINDS, POPULATIONS
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from app.planning.campaign_forecast import CampaignForecast
+    from app.simulation.annotators import CarelessKind
 
 TRUTH_HELP = (
     "Column of the items with their true values, as numbers: the lowest becomes 0, the highest 100. Default: random "
@@ -92,6 +95,13 @@ def simulate(
     **crowd_options: Any,
 ) -> None:
     """Let simulated annotators answer a campaign that no person has answered, to rehearse it or to see it live."""
+    from app.database.audit_log import log_change
+    from app.goal_monitor import monitor
+    from app.http.dependencies import get_now
+    from app.quality.rule_monitor import CampaignMonitor
+    from app.record.campaign import load_campaign_by_slug_or_refuse
+    from app.simulation.annotators import build_population_or_refuse
+    from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
 
     async def work(engine: AsyncEngine) -> int:
         async with engine.begin() as connection:
@@ -134,6 +144,9 @@ def simulate(
 @click.option("--annotators", type=click.IntRange(1, MAX_ANNOTATORS_INPUT), help=ANNOTATOR_TOTAL_HELP)
 def plan(slug: str, runs: int, **options: Any) -> None:
     """Forecast what the goal of a campaign will cost, from the answers so far."""
+    from app.campaigns import hints
+    from app.planning.forecast import forecast_cost_of_goal_or_refuse as planned
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(engine: AsyncEngine) -> tuple[CampaignForecast, str]:
         with progress_bar_at_terminal(runs, "Simulating") as update_bar:

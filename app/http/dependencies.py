@@ -24,6 +24,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Mount
 
+from app.background.health import DATABASE_DISK
 from app.background.metrics import PROCESS_METRICS
 from app.database import session
 from app.errors import (
@@ -433,6 +434,7 @@ def handle_database_error(request: Request, error: Exception) -> Response:
         return refusal_response(request, 422, "nul_byte", "The request contains a NUL character. Nothing was stored.")
     if not session.is_database_away(error):
         raise error
+    DATABASE_DISK.remember_if_full(error)
     PROCESS_METRICS.count("easel_db_errors_total", session.sqlstate_of_error_or_empty(error) or "connection")
     log.warning("database unavailable: %s", str(error) or type(error).__name__)
     response = refusal_response(

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -26,7 +26,6 @@ TIME_UNTIL_DECISION_WITHOUT_LOOK = timedelta(hours=24)  # if the service does no
 PAYMENTS_SHOWN = 500
 MADE_BY_HAND = "by hand"  # instead of the service's id of a call
 
-DecisionOnPayment = Literal["sent", "again", "cancel"]
 
 STATES_WITHIN_BUDGET = ("prepared", "sending", "sent", "unknown")  # in which money is spent or may be
 

@@ -12,8 +12,8 @@ from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.totals import cost_range_text, costs_of_judgments
 from app.errors import pluralize
 from app.http.languages.catalogue import ENGLISH, format_money
+from app.planning.forecast_defaults import DEFAULT_ANNOTATORS_IN_TOTAL
 from app.planning.goal_simulation import BAND_PERCENTILES, GoalForecast
-from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL
 from app.record import pace
 from app.record.campaign import CountedCampaign
 

@@ -31,6 +31,7 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import Law
 from app.planning.campaign_forecast import CampaignForecast
 from app.planning.crowd_model import default_priors_of_law
+from app.planning.forecast_defaults import DEFAULT_CONCURRENT_ANNOTATORS, DEFAULT_FORECAST_RUNS, DEFAULT_POPULATION
 from app.planning.goal_simulation import (
     MAX_FORECAST_ITEMS,
     MAX_ITEMS_ASKED_BY_COMPARISONS,
@@ -59,13 +60,10 @@ from app.record.responses import load_judgment_column_by_name
 from app.record.retired import IS_RETIRED_SQL
 from app.simulation.annotators import POPULATIONS
 
-DEFAULT_FORECAST_RUNS = 20
-DEFAULT_CONCURRENT_ANNOTATORS = 5
 CPU_SECONDS_PER_HIT_BY_MEANS = 0.0005  # measured by `python -m benchmarks.forecasts_of_samples`
 CPU_SECONDS_PER_HIT_BY_LAW = 0.005
 USUAL_JUDGMENTS_PER_ITEM = 15  # needed by a usual goal; used to tell how long planning takes
 MAX_COMPARISON_HITS = 1_000_000
-DEFAULT_POPULATION = "mlqe-et-en"
 MAX_FORECAST_SECONDS = 180  # forecasts run one at a time, so a long one keeps others waiting
 LIST_ITEMS_OUT_OF_POOL = text(f"""
     SELECT p.subject FROM posteriors p

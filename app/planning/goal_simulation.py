@@ -35,12 +35,8 @@ from app.planning.crowd_model import (
     make_source_of_identical_annotators,
     replay_earlier_judgments_with_law,
 )
-from app.planning.participation import (
-    DEFAULT_ANNOTATORS_IN_TOTAL,
-    Participation,
-    items_seen_by_annotator_place,
-    participation_with_hits_left,
-)
+from app.planning.forecast_defaults import DEFAULT_ANNOTATORS_IN_TOTAL
+from app.planning.participation import Participation, items_seen_by_annotator_place, participation_with_hits_left
 from app.selection.pairs_rule import PairsIndex
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import Rule

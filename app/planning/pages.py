@@ -20,10 +20,10 @@ from app.campaigns.totals import CampaignTotals, PeopleNeeded, sentence_on_plann
 from app.errors import Conflict, Invalid, Refusal
 from app.goals.progress import describe_goal
 from app.http.dependencies import Database, Now, is_json_wanted, is_script_request, render_page
-from app.planning import forecast
+from app.planning import forecast, forecast_defaults
 from app.planning.campaign_forecast import CampaignForecast
 from app.planning.forecast import ForecastRequest, ForecastRunner
-from app.planning.participation import MAX_ANNOTATORS_INPUT
+from app.planning.forecast_defaults import MAX_ANNOTATORS_INPUT
 from app.simulation.annotators import POPULATION_TITLES
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -41,7 +41,7 @@ async def show_forecast(
     access: CurrentAccess,
     now: Now,
     like: str = "",
-    at_once: str = str(forecast.DEFAULT_CONCURRENT_ANNOTATORS),
+    at_once: str = str(forecast_defaults.DEFAULT_CONCURRENT_ANNOTATORS),
     annotators: str = "",
 ) -> Response:
     """Show what the campaign costs by its settings; the forecast, once the form says whom its annotators are `like`.
@@ -58,7 +58,7 @@ async def show_forecast(
     context = {
         "campaign": campaign,
         "crowds": crowd_names,
-        "like": like or forecast.DEFAULT_POPULATION,
+        "like": like or forecast_defaults.DEFAULT_POPULATION,
         "at_once": at_once,
         "has_pace": has_pace,
         "totals": CampaignTotals.from_campaign(campaign),
@@ -83,7 +83,7 @@ async def show_forecast(
     context |= {
         "goal": describe_goal(campaign),
         "planning_time": forecast.text_on_duration_of_planning(campaign),
-        "runs": forecast.DEFAULT_FORECAST_RUNS,
+        "runs": forecast_defaults.DEFAULT_FORECAST_RUNS,
     }
     context["advice"] = hints.advice_to_use_better_rule_or_empty(campaign)
     try:

@@ -12,11 +12,10 @@ from app.designs.campaign import Campaign
 from app.errors import Invalid, pluralize
 from app.inference.ground.arrays import Integers
 from app.inference.observations.tally import Tally
+from app.planning.forecast_defaults import DEFAULT_ANNOTATORS_IN_TOTAL
 
-DEFAULT_ANNOTATORS_IN_TOTAL = 200  # while no annotator has answered twice
 MIN_ANNOTATORS_IN_TOTAL = 20  # once an annotator has
 MAX_NEW_ANNOTATORS = 5_000  # in addition to those who have answered; of more, hardly any would answer twice
-MAX_ANNOTATORS_INPUT = 100_000
 
 
 @dataclass(frozen=True, eq=False)

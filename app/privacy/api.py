@@ -19,7 +19,8 @@ from app.http.dependencies import (
 from app.privacy.consent_changes import load_consent_warnings
 from app.privacy.consent_text import StudyFacts, draft_consent_text
 from app.privacy.dependencies import Erasures, PersonPathName, ReceiptNumber
-from app.privacy.erasures import ErasureRule, erase_person_and_return_erasure, list_erasures, load_erasure_or_refuse
+from app.privacy.erasure_rule import ErasureRule
+from app.privacy.erasures import erase_person_and_return_erasure, list_erasures, load_erasure_or_refuse
 from app.privacy.person_export import build_person_zip_and_log
 from app.privacy.person_search import MAX_TERM_CHARACTERS, find_people_and_log_search, load_person_by_name_or_refuse
 from app.record.campaign import load_campaign_by_slug_or_refuse

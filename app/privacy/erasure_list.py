@@ -17,7 +17,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.platforms.participant_check import ERASED_PERSON_HASH
 
 BY_ANNOTATOR_NAME = "the annotator"
-ERASURE_LIST_NAME = "erasures.jsonl"  # the file next to backups
 
 LIST_PERSON_HASHES = text("SELECT DISTINCT unnest(person_hashes) FROM erasures WHERE campaign_id = :campaign")
 

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from sqlalchemy import Row, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -25,17 +25,12 @@ from app.database.audit_log import CURRENT_ACTOR, log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, join_names, shorten_echo
 from app.privacy.erasure_list import person_hash
+from app.privacy.erasure_rule import ErasureRule
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.inventory_types import ERASED_REASON
 from app.privacy.person_search import find_or_create_annotator_id_or_refuse
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.revisions import store_decision_and_return_number
-
-ErasureRule = Literal["anonymise", "remove"]
-RULE_SENTENCES: dict[ErasureRule, str] = {
-    "anonymise": "Ids, names and free text are erased. The judgments stay, and no score changes.",
-    "remove": "Ids, names and free text are erased, and all answers are removed. Scores are computed without them.",
-}
 
 RECEIPT_LETTERS, RECEIPT_LENGTH = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ", 8
 

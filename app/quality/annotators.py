@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from cachetools import LRUCache
@@ -15,6 +15,7 @@ from app.database.bulk import fetch_array_by_column
 from app.designs.campaign import Campaign
 from app.quality.checks import CheckOutcome, load_check_outcomes
 from app.quality.inputs import load_ids_of_annotators_answering_since
+from app.quality.listing_options import AnnotatorSort
 from app.quality.value_histograms import histogram_bin_count_or_zero, histogram_bin_of_each_value
 from app.quality.work_time import (
     MIN_TASKS_FOR_HOURLY_PAY,
@@ -24,8 +25,6 @@ from app.quality.work_time import (
 )
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL, criterion_values_sql
-
-AnnotatorSort = Literal["name", "answers", "seconds", "last", "standing"]
 
 MAX_CAMPAIGNS_WITH_MEDIANS = 50
 

@@ -25,9 +25,8 @@ from app.quality.checks import (
 )
 from app.quality.expected_answers import ExpectedAnswer, labels_of_accepted_classes, lowest_and_highest_accepted_value
 from app.quality.inputs import probably_wrong_check_numbers
+from app.quality.listing_options import MAX_FINDINGS_SHOWN
 from app.quality.value_histograms import histogram_bin_count_or_zero, value_counts_of_bins
-
-MAX_FINDINGS_SHOWN = 200
 
 LIST_FINDINGS = text("""
     SELECT f.id, n.name, n.pseudonym, f.rule, f.action, f.seen, f.said, f.found_at, a.barred

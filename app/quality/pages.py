@@ -39,6 +39,7 @@ from app.quality.decisions import (
 )
 from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.guesser_reach import sentence_on_judgments_until_guessers_are_flagged_or_empty
+from app.quality.listing_options import AnnotatorSort
 from app.quality.peer_agreement import has_few_answers
 from app.quality.rule_reach import load_notice_on_too_few_annotators_or_empty, load_reach_summary
 from app.quality.rule_sentences import parts_of_rule_sentence
@@ -89,7 +90,7 @@ async def annotators_page(
     medians: Medians,
     list_platforms_to_approve: ListPlatformsToApprove,
     now: Now,
-    sort: annotators.AnnotatorSort = "name",
+    sort: AnnotatorSort = "name",
     rising: bool = False,
     number: AnnotatorPageNumber = 1,
     shows_all: Annotated[bool, Query(alias="all")] = False,
@@ -114,7 +115,7 @@ async def annotators_page(
         "bins": campaign.design.classes,
         "sort": sort,
         "is_ascending": rising,
-        "sortings": get_args(annotators.AnnotatorSort),
+        "sortings": get_args(AnnotatorSort),
         "page": page,
         "left_early": left_early,
         "min_tasks_for_hourly_pay": MIN_TASKS_FOR_HOURLY_PAY,

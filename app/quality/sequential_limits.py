@@ -9,7 +9,7 @@ import math
 from itertools import count
 
 import numpy as np
-from scipy.special import betaincc, betaln
+import scipy
 
 from app.inference.ground.arrays import Array
 
@@ -31,11 +31,11 @@ def log_bayes_factor(event_count: int, case_count: int, max_share: float) -> flo
 
     """
     a, b = event_count + 1.0, case_count - event_count + 1.0
-    above = betaincc(a, b, max_share)
+    above = scipy.special.betaincc(a, b, max_share)
     if above <= 0.0:
         return -math.inf
     expected = event_count * math.log(max_share) + (case_count - event_count + 1) * math.log1p(-max_share)
-    return float(betaln(a, b) + math.log(above) - expected)
+    return float(scipy.special.betaln(a, b) + math.log(above) - expected)
 
 
 def is_event_share_above_limit(event_count: int, case_count: int, max_share: float, false_alarm_rate: float) -> bool:

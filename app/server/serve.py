@@ -2,14 +2,13 @@
 
 import asyncio
 import errno
-import fcntl
 import os
 import resource
 import signal
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 
 import click
@@ -25,13 +24,13 @@ from app.database.session import create_engine
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns
 from app.errors import StartupProblem
+from app.server.addresses import publish_server_url_during_context, server_url
 from app.server.processes import StopRequest, serve_until_stopped
 from app.settings import Settings, easel_command_to_type, set_environment_of_child_processes
 
 MAX_CAMPAIGN_LINKS = 5
 MAX_PORT = 65535
 WANTED_OPEN_FILES = 65_536  # limit for a process, connections included, if the system allows it; usual is 1,024
-ADDRESS_FILE_NAME = "address"  # in the data directory
 
 
 def run_server(settings: Settings, *, with_demo: bool) -> None:
@@ -126,53 +125,6 @@ def startup_problem_of_listening(host: str, port: int, problem: OSError) -> Star
 
 def neighbouring_port_to_suggest(port: int) -> int:
     return port + 1 if port < MAX_PORT else port - 1
-
-
-def server_url(settings: Settings, port: int) -> str:
-    """Return the URL at which people reach this server."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104  (not bound here)
-    return settings.public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-@contextmanager
-def publish_server_url_during_context(settings: Settings, base_url: str) -> Iterator[None]:
-    """Publish the server's URL to commands on the same data during this block, in a file that this process locks.
-
-    A server on the operator's database has no data folder, so commands use the URL in the settings.
-    """
-    if settings.database_url is not None:
-        yield
-        return
-    path = settings.data_dir.expanduser() / ADDRESS_FILE_NAME
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # released with this process, however it ends
-        file.write(base_url)
-        file.flush()
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-
-
-def published_server_url_or_none(settings: Settings) -> str | None:
-    """Return the URL of the server that runs on this data now, or None if there is none, or it was killed."""
-    if settings.database_url is None:
-        with suppress(OSError), (settings.data_dir.expanduser() / ADDRESS_FILE_NAME).open() as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return file.read() or None
-    return None
-
-
-def may_server_run_on_same_data(settings: Settings) -> bool:
-    """Return whether a server may run on this data; always True for the operator's database, where none is known."""
-    return settings.database_url is not None or published_server_url_or_none(settings) is not None
-
-
-def probable_public_server_url(settings: Settings) -> str:
-    """Return the URL at which people probably reach Easel, as seen from outside the server."""
-    return settings.public_url or published_server_url_or_none(settings) or server_url(settings, settings.port)
 
 
 # What is said at the start

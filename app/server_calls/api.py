@@ -9,9 +9,8 @@ from app.accounts.guards import program_router
 from app.designs.field_flags import RequestBody
 from app.http.dependencies import RowId, Transaction, openapi_description_of_refusals
 from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.server_calls.call_decision import CallDecision, RepeatedState
 from app.server_calls.ledger import (
-    CallDecision,
-    RepeatedState,
     count_people_to_call_for,
     list_server_calls,
     repeat_server_calls_and_count_them,

@@ -1,7 +1,7 @@
 """List a campaign's calls to the platform's server, and store what people decide about them."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -10,10 +10,9 @@ from app.annotation.platforms.registry import names_of_platforms_with_server_cal
 from app.database.audit_log import CURRENT_ACTOR, log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound
+from app.server_calls.call_decision import RepeatedState
 
 CALLS_SHOWN = 500
-CallDecision = Literal["sent", "again", "cancel"]
-RepeatedState = Literal["failed", "unknown"]
 # States in which each decision can be made. What may be under way is decided by its end.
 STATES_OF_DECISION: dict[str, tuple[str, ...]] = {
     "sent": ("failed", "unknown"),

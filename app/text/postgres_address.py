@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 from urllib.parse import parse_qsl, quote, unquote
 
-from sqlalchemy.engine import URL
-
 DEFAULT_PORT = 5432
 MAX_PORT = 65535
 NOT_AN_ADDRESS_MESSAGE = "is not a database address such as postgresql://user:password@host/name"
@@ -156,6 +154,8 @@ class PostgresAddress:
 
     def sqlalchemy_url_text(self) -> str:
         """Return the address, with its secrets, as SQLAlchemy writes it for asyncpg."""
+        from sqlalchemy.engine import URL  # slow to import, and the help of a command needs no address
+
         query = {"ssl" if name == "sslmode" else name: value for name, value in self.parameters.items()}
         host: str | None = None
         port: int | None = None

@@ -73,6 +73,7 @@ def test_each_export_is_about_people_or_about_items():
         "responses",
         "unanswered",
         "annotators",
+        "returning",
         "decisions",
         "assignments",
         "visits",

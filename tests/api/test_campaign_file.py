@@ -1,6 +1,6 @@
 """Campaign files and question templates for programs."""
 
-from app.campaigns.starter_questions import QUESTION_NAMES
+from app.campaigns.question_names import QUESTION_NAMES
 from tests.api.conftest import API
 from tests.media.files import png, zipped
 

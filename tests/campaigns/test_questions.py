@@ -6,9 +6,9 @@ import re
 import pytest
 
 from app.campaigns import lifecycle
+from app.campaigns.question_names import QUESTION_NAMES
 from app.campaigns.starter_questions import (
     QUESTION_FILES_FOLDER,
-    QUESTION_NAMES,
     load_starter_question_or_refuse,
     load_starter_questions,
     starter_questions_by_activity,

@@ -7,8 +7,8 @@ import pytest
 
 from app.errors import Invalid
 from app.inference.observations.tally import Tally
+from app.planning.forecast_defaults import DEFAULT_ANNOTATORS_IN_TOTAL
 from app.planning.participation import (
-    DEFAULT_ANNOTATORS_IN_TOTAL,
     MAX_NEW_ANNOTATORS,
     MIN_ANNOTATORS_IN_TOTAL,
     annotator_numbers_and_done_hit_counts,

@@ -8,7 +8,8 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from app.accounts.guards import program_router
 from app.annotation.onboarding import participant_lists, personal_links
-from app.annotation.onboarding.participant_lists import ListAction, ListedPeopleCount, ParticipantList
+from app.annotation.onboarding.list_action import ListAction
+from app.annotation.onboarding.participant_lists import ListedPeopleCount, ParticipantList
 from app.annotation.onboarding.quotas import count_places_in_quotas
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.audit_log import log_change

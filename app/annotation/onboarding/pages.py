@@ -12,7 +12,8 @@ from starlette.datastructures import UploadFile
 
 from app.accounts.guards import researcher_router
 from app.annotation.onboarding import participant_lists, personal_links
-from app.annotation.onboarding.participant_lists import ListAction, ParticipantList
+from app.annotation.onboarding.list_action import ListAction
+from app.annotation.onboarding.participant_lists import ParticipantList
 from app.annotation.onboarding.quotas import count_places_in_quotas
 from app.annotation.platforms.same_person import sentence_on_invited_people_or_empty
 from app.database.audit_log import log_change

@@ -7,12 +7,13 @@ names of people with personal links, and names that programs use.
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
+from typing import Annotated, Any, BinaryIO, NamedTuple
 
 from pydantic import StringConstraints
 from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.onboarding.list_action import ListAction
 from app.annotation.onboarding.people_tables import reword_refusals_for_people
 from app.annotation.platforms.participant_check import LISTED_PERSON_HASH
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
@@ -24,7 +25,6 @@ from app.uploads import UNICODE_OPTIONS, ReadOptions, format_cell, read_table
 LIST_NAME_PATTERN = "[a-z][a-z0-9_-]{0,39}"
 ParticipantList = Annotated[str, StringConstraints(pattern=f"^{LIST_NAME_PATTERN}$")]  # allow, block, or a group
 MAX_GROUPS = 100
-ListAction = Literal["add", "remove", "replace"]
 MAX_LISTED_PEOPLE = 50_000
 USUAL_ID_COLUMNS = ("participant id", "participant_id", "worker id", "worker_id", "workerid", "id", "name", "mail")
 

@@ -16,12 +16,8 @@ from app.annotation.platforms.column_mapping import COLUMN_ROLES
 from app.annotation.platforms.registry import platforms_and_formats_of_result_files
 from app.campaigns import item_list, settings_edits
 from app.campaigns.item_list import ItemListView
-from app.campaigns.known_answers import (
-    MAX_GOLD_ITEMS_AT_ONCE,
-    MIN_GOLD_ITEMS,
-    KnownAnswersChoice,
-    load_known_answers_of_usual_columns,
-)
+from app.campaigns.known_answer_limits import MAX_GOLD_ITEMS_AT_ONCE, MIN_GOLD_ITEMS
+from app.campaigns.known_answers import KnownAnswersChoice, load_known_answers_of_usual_columns
 from app.campaigns.lifecycle import require_draft, unchecked_settings_with_deliverable_emails
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.step_page import expected_answer_inputs_of_criteria

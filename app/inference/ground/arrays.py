@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import boxcox, inv_boxcox
+import scipy
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.intp]
@@ -24,12 +24,12 @@ def portable_exp(exponent: Array) -> Array:
     NumPy's own function uses other instructions where a processor has them, and then rounds differently. A replay on
     another machine must reproduce the posteriors of a law to the last bit.
     """
-    return np.asarray(inv_boxcox(exponent, 0.0), np.float64)
+    return np.asarray(scipy.special.inv_boxcox(exponent, 0.0), np.float64)
 
 
 def portable_log(number: Array) -> Array:
     """Return natural logarithms, with the same bits on every processor; see `portable_exp`."""
-    return np.asarray(boxcox(number, 0.0), np.float64)
+    return np.asarray(scipy.special.boxcox(number, 0.0), np.float64)
 
 
 def valid_interval_level_or_raise(level: float) -> float:

@@ -2,14 +2,14 @@
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import entr
+import scipy
 
 from app.inference.ground.arrays import Array
 
 
 def entropy(distribution: npt.ArrayLike) -> Array:
     """Entropy H[Z] = -sum_k p(k) log2 p(k): (..., K) that sum to 1 give (...), in [0, log2(K)]; NaN stays NaN."""
-    bits: Array = entr(np.asarray(distribution, dtype=np.float64)).sum(axis=-1) / np.log(2.0)
+    bits: Array = scipy.special.entr(np.asarray(distribution, dtype=np.float64)).sum(axis=-1) / np.log(2.0)
     return bits
 
 

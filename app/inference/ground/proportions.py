@@ -2,7 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+import scipy
 
 from app.inference.ground.arrays import Array, divide_or_nan
 
@@ -20,7 +20,7 @@ def wilson_shares_and_interval_ends(
     """
     n = np.asarray(trials, np.float64)
     share = divide_or_nan(np.asarray(successes, np.float64), n)
-    z2 = float(ndtri((1.0 + level) / 2.0)) ** 2
+    z2 = float(scipy.special.ndtri((1.0 + level) / 2.0)) ** 2
     middle = share + divide_or_nan(np.full_like(n, z2 / 2.0), n)
     half = np.sqrt(divide_or_nan(z2 * (share * (1.0 - share) + divide_or_nan(np.full_like(n, z2 / 4.0), n)), n))
     scale = 1.0 + divide_or_nan(np.full_like(n, z2), n)

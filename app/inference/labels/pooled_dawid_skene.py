@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
+import scipy
 
 from app.inference.ground.arrays import Array
 
@@ -37,7 +37,7 @@ class PooledModel:
     def posterior(self, counts: npt.ArrayLike) -> Array:
         """Return p(k | labels) of items with these counts of labels, (V, K): (V, K), each row sums to 1."""
         log = np.log(self.prevalence) + np.asarray(counts, np.float64) @ np.log(self.response).T
-        return np.asarray(np.exp(log - logsumexp(log, axis=1, keepdims=True)))
+        return np.asarray(np.exp(log - scipy.special.logsumexp(log, axis=1, keepdims=True)))
 
 
 def initial_pooled_model(class_count: int) -> PooledModel:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
+import scipy
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
@@ -192,7 +192,7 @@ def connected_group_number_of_each_item(comparisons: PairOutcomeCounts, *, stron
     winner = np.concatenate([comparisons.low[won], comparisons.high[lost]])
     loser = np.concatenate([comparisons.high[won], comparisons.low[lost]])
     shape = (comparisons.n_items, comparisons.n_items)
-    graph = coo_array((np.ones(winner.size, dtype=np.int8), (winner, loser)), shape=shape).tocsr()
+    graph = scipy.sparse.coo_array((np.ones(winner.size, dtype=np.int8), (winner, loser)), shape=shape).tocsr()
     _, label = connected_components(graph, directed=strongly_connected, connection="strong")
     _, lowest_item, size = np.unique(label, return_index=True, return_counts=True)
     rank = np.empty(size.size, dtype=np.intp)

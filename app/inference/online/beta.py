@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, betaln, xlog1py, xlogy
+import scipy
 
 from app.inference.ground.arrays import Array, valid_interval_level_or_raise
 from app.inference.online.law import PosteriorFamily
@@ -52,7 +52,7 @@ def interval(alpha: npt.ArrayLike, beta: npt.ArrayLike, level: float = 0.95) -> 
     """The central interval: Beta quantiles at (1 - level) / 2 and (1 + level) / 2, both in [0, 1]."""
     alpha, beta = _to_beta_arrays(alpha, beta)
     tail = (1.0 - valid_interval_level_or_raise(level)) / 2.0
-    low, high = betaincinv(alpha, beta, tail), betaincinv(alpha, beta, 1.0 - tail)
+    low, high = scipy.special.betaincinv(alpha, beta, tail), scipy.special.betaincinv(alpha, beta, 1.0 - tail)
     return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
 
@@ -61,7 +61,11 @@ def density(alpha: npt.ArrayLike, beta: npt.ArrayLike, x: npt.ArrayLike) -> Arra
     alpha, beta = _to_beta_arrays(alpha, beta)
     x = np.asarray(x, dtype=np.float64)
     inside = np.clip(x, 0.0, 1.0)
-    log_density = xlogy(alpha - 1.0, inside) + xlog1py(beta - 1.0, -inside) - betaln(alpha, beta)
+    log_density = (
+        scipy.special.xlogy(alpha - 1.0, inside)
+        + scipy.special.xlog1py(beta - 1.0, -inside)
+        - scipy.special.betaln(alpha, beta)
+    )
     return np.where(x == inside, np.exp(log_density), 0.0)
 
 

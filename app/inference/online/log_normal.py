@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit, ndtri
+import scipy
 
 from app.inference.ground.arrays import Array, valid_interval_level_or_raise
 from app.inference.online import normal
@@ -58,7 +58,7 @@ def is_valid_log_normal_prior(mu: float, sigma2: float) -> bool:
 def score(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
     """The median of the share, the logistic of mu, in (0, 1): 1/2 is the reference."""
     mu, _ = np.broadcast_arrays(*normal.to_normal_arrays(mu, sigma2))
-    return np.asarray(expit(mu), np.float64)
+    return np.asarray(scipy.special.expit(mu), np.float64)
 
 
 def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
@@ -67,12 +67,12 @@ def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
     The usual (s (1 - s))^2 sigma2, right for a small sigma2, would be 2.3 times as large for the default prior.
     """
     mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
-    sigma, middle = np.sqrt(sigma2), expit(mu)
+    sigma, middle = np.sqrt(sigma2), scipy.special.expit(mu)
     first = second = np.zeros(np.broadcast(mu, sigma2).shape)
     for node, weight in zip(
         _TRAPEZOID_NODES, _TRAPEZOID_WEIGHTS, strict=True
     ):  # one by one, so that sums round alike for few and many
-        away = expit(mu + node * sigma) - middle
+        away = scipy.special.expit(mu + node * sigma) - middle
         first, second = first + weight * away, second + weight * away * away
     return np.asarray(second - first * first, np.float64)
 
@@ -80,8 +80,9 @@ def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
 def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: the logistic of mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
     mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
-    reach = ndtri((1.0 + valid_interval_level_or_raise(level)) / 2.0) * np.sqrt(sigma2)
-    return np.asarray(expit(mu - reach), np.float64), np.asarray(expit(mu + reach), np.float64)
+    reach = scipy.special.ndtri((1.0 + valid_interval_level_or_raise(level)) / 2.0) * np.sqrt(sigma2)
+    low, high = scipy.special.expit(mu - reach), scipy.special.expit(mu + reach)
+    return np.asarray(low, np.float64), np.asarray(high, np.float64)
 
 
 def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array:
@@ -90,7 +91,7 @@ def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array
     x = np.asarray(x, dtype=np.float64)
     inside = (x > 0.0) & (x < 1.0)
     share = np.where(inside, x, 0.5)
-    distance = logit(share) - mu
+    distance = scipy.special.logit(share) - mu
     height = np.exp(-0.5 * distance * distance / sigma2) / np.sqrt(2.0 * np.pi * sigma2)
     return np.where(inside, height / (share * (1.0 - share)), 0.0)
 

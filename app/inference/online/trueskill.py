@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+import scipy
 
 from app.inference.ground.arrays import Array, valid_interval_level_or_raise
 from app.inference.online import normal, truncated_normal
@@ -45,7 +45,7 @@ def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
 def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
     mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
-    reach = ndtri((1.0 + valid_interval_level_or_raise(level)) / 2.0) * np.sqrt(sigma2)
+    reach = scipy.special.ndtri((1.0 + valid_interval_level_or_raise(level)) / 2.0) * np.sqrt(sigma2)
     return mu - reach, mu + reach
 
 

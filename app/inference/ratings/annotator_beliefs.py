@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from scipy.special import expit, logit, logsumexp
+import scipy
 
 from app.inference.ground.arrays import Array, Mask, portable_exp, portable_log
 from app.inference.ratings.annotator_evidence import (
@@ -245,7 +245,7 @@ def log_probability_of_answers(evidence: Array, crowd: Crowd) -> float:
         _log_probabilities_and_bias_moments(answered[k : k + _ANNOTATORS_PER_BLOCK], crowd)[0]
         for k in range(0, len(answered), _ANNOTATORS_PER_BLOCK)
     )
-    return float(sum(logsumexp(block, axis=(1, 2)).sum() for block in blocks))
+    return float(sum(scipy.special.logsumexp(block, axis=(1, 2)).sum() for block in blocks))
 
 
 def annotator_beliefs_for_display(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
@@ -376,12 +376,12 @@ def judgment_weights_and_corrected_scores(
         return weight[judgments.annotators], judgments.scores
     bias = trust * logit_bias_of_each_annotator(beliefs, crowd)
     scale = portable_exp(trust * scale_trust * beliefs.log_scale)
-    shift = bias + logit(crowd.centre) * (1.0 - scale)
+    shift = bias + scipy.special.logit(crowd.centre) * (1.0 - scale)
     inside = (judgments.scores > 0.0) & (judgments.scores < 1.0)
-    corrected_logits = (logit(np.where(inside, judgments.scores, 0.5)) - shift[judgments.annotators]) / scale[
-        judgments.annotators
-    ]
-    return weight[judgments.annotators], np.where(inside, expit(corrected_logits), judgments.scores)
+    corrected_logits = (
+        scipy.special.logit(np.where(inside, judgments.scores, 0.5)) - shift[judgments.annotators]
+    ) / scale[judgments.annotators]
+    return weight[judgments.annotators], np.where(inside, scipy.special.expit(corrected_logits), judgments.scores)
 
 
 def logit_bias_of_each_annotator(beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr, stdtrit
+import scipy
 
 from app.inference.ground.arrays import Array, Integers, valid_interval_level_or_raise
 from app.inference.observations.tally import Tally
@@ -68,7 +68,10 @@ class ModeratedMeans:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Return the interval (4): low and high, (N,) each."""
-        reach = stdtrit(self.freedom, (1.0 + valid_interval_level_or_raise(level)) / 2.0) * self.standard_error
+        reach = (
+            scipy.special.stdtrit(self.freedom, (1.0 + valid_interval_level_or_raise(level)) / 2.0)
+            * self.standard_error
+        )
         low, high = self.mean - reach, self.mean + reach
         return (low, high) if self.scale is None else (np.maximum(low, self.scale[0]), np.minimum(high, self.scale[1]))
 
@@ -100,7 +103,7 @@ class ModeratedMeans:
             inside = np.asarray(ends, dtype=np.float64)
             if known_means.scale is not None:
                 inside = np.clip(inside, *known_means.scale)
-            share: Array = stdtr(known_means.freedom, (inside - centre) / error)
+            share: Array = scipy.special.stdtr(known_means.freedom, (inside - centre) / error)
             return share
 
         on_scale = (

@@ -21,6 +21,7 @@ from app.payments.connections import (
 )
 from app.payments.dependencies import REFUSE_ON_CLUSTER, Connector
 from app.payments.money import MAX_AMOUNT
+from app.payments.payment_decision import DecisionOnPayment
 from app.payments.send_request import ShownPayments, request_sending_of_prepared_payments_or_refuse
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
@@ -115,7 +116,7 @@ class AddedBonuses(BaseModel):
 
 
 class DecisionSchema(RequestBody):
-    decision: ledger.DecisionOnPayment = Field(
+    decision: DecisionOnPayment = Field(
         description="sent: an unclear payment was made. again: send an unclear or failed one again. cancel: drop it."
     )
 

@@ -10,7 +10,8 @@ from app.annotation.platforms.registry import PLATFORMS
 from app.errors import Invalid, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, content_disposition_headers, render_page
 from app.privacy.dependencies import Erasures, PersonPathName, ReceiptNumber
-from app.privacy.erasures import RULE_SENTENCES, erase_person_and_return_erasure, list_erasures, load_erasure_or_refuse
+from app.privacy.erasure_rule import RULE_SENTENCES
+from app.privacy.erasures import erase_person_and_return_erasure, list_erasures, load_erasure_or_refuse
 from app.privacy.person_export import build_person_zip_and_log
 from app.privacy.person_search import (
     MAX_PEOPLE_FOUND,

@@ -14,6 +14,7 @@ from app.http.dependencies import Database, Now, RowId, Transaction, openapi_des
 from app.quality import actions, annotator_answers, annotators
 from app.quality.decisions import MAX_REASON_CHARACTERS, BlockedState, find_annotator_id_or_refuse
 from app.quality.dependencies import Comparisons, Medians, Revisions
+from app.quality.listing_options import AnnotatorSort
 from app.quality.peer_agreement import AnnotatorComparison
 from app.quality.work_time import MIN_TASKS_FOR_HOURLY_PAY
 from app.record import law_editions
@@ -145,7 +146,7 @@ async def list_annotators(
     *,
     comparisons: Comparisons,
     medians: Medians,
-    sort: annotators.AnnotatorSort = "name",
+    sort: AnnotatorSort = "name",
     limit: AnnotatorLimit = 100,
     offset: AnnotatorOffset = 0,
     rising: bool = False,
