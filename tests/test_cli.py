@@ -245,6 +245,18 @@ def test_a_template_and_replace_are_passed_on(easel, files):
     assert "v0,to verb 0,verb 0," in easel("export", "verbs", "items").output
 
 
+def test_columns_of_the_table_of_a_template_are_named_where_they_are_not_clear(easel, tmp_path):
+    table = tmp_path / "words.csv"
+    table.write_text("verb,lemma,rank\ngo,to go,1\nrun,to run,2\nsit,to sit,3\nsee,to see,4\n")
+    create = ("campaign", "create", "--template", "lexical-frequency", "--items", table)
+    refused = easel(*create)
+    assert (refused.exit_code, "column_unknown" in refused.output) == (1, True)
+    slug = easel(*create, "--id", "rank", "--shown", "lemma").output.strip()
+    easel("campaign", "launch", slug)
+    assert easel("export", slug, "items").output.splitlines()[1].startswith("1,to go,")
+    assert easel("campaign", "create", "--template", "lexical-frequency", "--id", "rank").exit_code == 2
+
+
 def test_lines_of_a_txt_file_are_items_and_other_lines_with_an_option(easel, tmp_path):
     easel("campaign", "create", "--name", "Verbs", "--question", "Q?")
     for name, options in (("a.txt", ()), ("a.csv", ("--replace", "--read-as", "lines"))):

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
@@ -136,6 +136,14 @@ class ParsedCampaignFile:
     name: str
     content: CampaignFile
     document: YamlDocument
+
+    def with_columns_of_items(self, columns: Mapping[str, str]) -> Self:
+        """Return the file with other columns in `items`: `id`, `shown`, which replaces a template, or both."""
+        changes: dict[str, str | None] = dict(columns)
+        if "shown" in columns:
+            changes["template"] = None
+        items = (self.content.items or ItemsOfFile.model_construct()).model_copy(update=changes)
+        return replace(self, content=self.content.model_copy(update={"items": items}))
 
 
 def parse_campaign_file(content: bytes, name: str, overrides: Mapping[str, Any] | None = None) -> ParsedCampaignFile:

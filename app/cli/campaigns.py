@@ -80,8 +80,22 @@ campaign.add_command(print_or_mark_alerts)
     help="Question template to start from; see `easel campaign templates`.",
 )
 @click.option("--items", "table", type=READABLE_FILE, help="Table of items, instead of the one named in FILE.")
+@click.option(
+    "--id",
+    "identifier",
+    metavar="COLUMN",
+    help="With --items: its column of unique ids; see `easel campaign import`.",
+)
+@click.option("--shown", metavar="COLUMN", help="With --items: its column that annotators see.")
 def create_campaign_draft(
-    path: Path | None, template: str | None, table: Path | None, settings_file: Path | None, **options: Any
+    path: Path | None,
+    template: str | None,
+    table: Path | None,
+    settings_file: Path | None,
+    *,
+    identifier: str | None,
+    shown: str | None,
+    **options: Any,
 ) -> None:
     """Create a draft and print its slug. Its settings come from a campaign FILE in YAML or a zip with one
     (docs/reference/campaign-file.md), from a question template, from JSON, or from options alone. Options override the
@@ -95,8 +109,11 @@ def create_campaign_draft(
     path = path_of_starter_question_file(template) if template else path
     if path is None and table is not None:
         raise click.UsageError("Use --items only with FILE or --template.")
+    columns = {name: column for name, column in (("id", identifier), ("shown", shown)) if column is not None}
+    if columns and table is None:
+        raise click.UsageError("Use --id and --shown only with --items.")
     if path is not None:
-        row = create_draft_from_file(path, table, options)
+        row = create_draft_from_file(path, table, columns, options)
     else:
         settings = validated_settings_after_overrides({}, settings_file, options)
         row = run_in_transaction(
@@ -107,8 +124,18 @@ def create_campaign_draft(
         click.echo(advice, err=True)  # the slug alone is what scripts read
 
 
-def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str, Any]) -> Campaign:
-    """Create a draft from a campaign file or a zip; a table that it names is in the zip or next to the file."""
+def create_draft_from_file(
+    path: Path, table: Path | None, columns: Mapping[str, str], options: Mapping[str, Any]
+) -> Campaign:
+    """Create a draft from a campaign file or a zip; a table that it names is in the zip or next to the file.
+
+    Args:
+        path: The campaign file, or the zip.
+        table: Table of items to read instead.
+        columns: Columns of this table, by the name of the field that names each in a campaign file.
+        options: Options with settings.
+
+    """
     from app.imports import campaign_file_io, campaign_zip
     from app.imports.campaign_zip import ItemTable
     from app.settings import read_settings
@@ -121,6 +148,8 @@ def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str,
             table = campaign_file_io.file_path_in_folder_or_refuse(path.parent, table_name)
         if table:
             upload = upload._replace(table=ItemTable(table.name, stack.enter_context(table.open("rb"))))
+        if columns:
+            upload = upload._replace(parsed_file=upload.parsed_file.with_columns_of_items(columns))
         create_draft = partial(campaign_file_io.create_draft_from_campaign_file, sent=upload)
         return run_in_transaction(partial(create_draft, now=current_utc_time(), max_mb=limits.max_upload_mb))
 
