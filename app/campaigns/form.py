@@ -32,7 +32,7 @@ from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
 from app.campaigns.settings import CampaignSettings
 from app.designs.campaign import Campaign
 from app.designs.content import CONTENT_KINDS
-from app.designs.criteria_settings import MAX_CRITERIA
+from app.designs.criteria_settings import MAX_WRITTEN_CRITERIA
 from app.designs.field_flags import editability_code_after_launch_or_none
 from app.designs.registry import DESIGNS
 from app.goals.settings import GOALS_BY_SETTING
@@ -52,6 +52,7 @@ POINT_SCALE_SETTINGS = (
 )  # of designs that ask for points
 ORDER_LAW_SETTINGS = ("epsilon", "tie_margin_points")  # of laws that read orders
 IMPLIED_PAIRS_SETTING = "implied_asked_percent"  # of rules that may compare any two items
+LABELS_SETTING = "labels"  # of a design whose labels are its criteria
 CRITERION_SETTINGS = ("name", "question", "low_label", "middle_label", "high_label")
 OPTIONAL_DEFAULTS: tuple[Any, ...] = (None, "", [])
 MAX_PREVIEW_VALUE_CHARACTERS = 2_000  # of a field in the preview's address
@@ -144,6 +145,11 @@ class FormSection:
             if question.criterion_title:
                 by_criterion.setdefault(question.criterion_title, []).append(question)
         return by_criterion
+
+    @property
+    def designs_with_written_criteria(self) -> str:
+        """Return the designs whose criteria a researcher writes, separated by spaces."""
+        return " ".join(design.name for design in DESIGNS.values() if not design.ticks_criteria)
 
     @property
     def shared_criteria_fields(self) -> Sequence[FormField]:
@@ -315,16 +321,32 @@ def build_criteria_fields(
     """
     return [
         replace(field, criterion_title=f"Criterion {number + 1}", required=False)
-        for number in range(MAX_CRITERIA)
+        for number in range(MAX_WRITTEN_CRITERIA)
         for field in iterate_criterion_fields(f"{CRITERIA_SETTING}.{number}.", properties, values, errors)
     ]
 
 
 def build_deciding_criterion_fields(text_fields: Sequence[FormField], values: Mapping[str, str]) -> list[FormField]:
     """Return the field of the deciding criterion with the names of the criteria as choices; none without criteria."""
-    names = [values.get(f"{CRITERIA_SETTING}.{number}.name", "").strip() for number in range(MAX_CRITERIA)]
-    choices = {"": ALL_CRITERIA_TITLE} | {name: name for name in names if name}
+    choices = {"": ALL_CRITERIA_TITLE} | {name: name for name in criterion_names_in_form(values) if name}
     return [replace(field, kind="choice", choices=choices) for field in text_fields] if len(choices) > 1 else []
+
+
+def criterion_names_in_form(values: Mapping[str, str]) -> list[str]:
+    """Return the names of the criteria in a form, or of the labels of a design that makes a criterion of each."""
+    if lines := label_lines_with_criteria(values):
+        return [line.partition(": ")[0].strip() for line in lines]
+    return [values.get(f"{CRITERIA_SETTING}.{number}.name", "").strip() for number in range(MAX_WRITTEN_CRITERIA)]
+
+
+def label_lines_with_criteria(values: Mapping[str, str]) -> list[str]:
+    """Return the labels in a form whose design makes a criterion of each; empty for other designs."""
+    design = DESIGNS.get(values.get("design", ""))
+    return (
+        values.get(f"{design.name}.{LABELS_SETTING}", "").strip().splitlines()
+        if design and design.ticks_criteria
+        else []
+    )
 
 
 def iterate_criterion_fields(
@@ -335,6 +357,8 @@ def iterate_criterion_fields(
         kind = form_field_kind(name, schema_of_setting_value(properties[name]))  # by its name without the prefix
         yield replace(field, kind=kind, designs=space_separated_designs_reading_setting(name))
     for design_field in build_design_fields({}, {}):
+        if DESIGNS[design_field.designs].ticks_criteria:
+            continue  # its labels are the criteria
         name = name_prefix + design_field.name
         criterion_field = replace(design_field, name=name, value=values.get(name, ""), error=errors.get(name))
         # A switch that is off looks the same as one that is not set.

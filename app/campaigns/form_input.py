@@ -9,14 +9,16 @@ from pydantic import ValidationError
 from app.campaigns.form import (
     CRITERION_SETTINGS,
     IMPLIED_PAIRS_SETTING,
+    LABELS_SETTING,
     form_field_kind,
     json_schema_of_settings,
+    label_lines_with_criteria,
     schema_of_setting_value,
     space_separated_designs_reading_setting,
 )
 from app.campaigns.form_sections import ASKED_BY_SETTING, CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
 from app.campaigns.settings import JOINT_ERROR_TYPE, CampaignSettings
-from app.designs.criteria_settings import MAX_CRITERIA
+from app.designs.criteria_settings import MAX_WRITTEN_CRITERIA
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
 from app.designs.registry import DESIGNS
 from app.errors import Refusal, strip_validator_prefix
@@ -58,18 +60,30 @@ def parse_settings_form(values: Mapping[str, str]) -> CampaignSettings:
         if is_switch_setting(name) or name in values
     }
     entered[DESIGN_SETTINGS_SETTING] = parse_design_fields(values)
-    entered[CRITERIA_SETTING] = [criterion for criterion in values_of_each_criterion_in_form(values) if criterion]
-    if not entered[CRITERIA_SETTING]:
+    if lacks_labels_and_criteria(values):
+        entered[DESIGN_SETTINGS_SETTING] = {LABELS_SETTING: [""]}  # which the design refuses
+    has_labels = bool(label_lines_with_criteria(values))
+    entered[CRITERIA_SETTING] = (
+        [] if has_labels else [criterion for criterion in values_of_each_criterion_in_form(values) if criterion]
+    )
+    if not (has_labels or entered[CRITERIA_SETTING]):
         entered.pop(ASKED_BY_SETTING, None)
     if values.get("design", USUAL_DESIGN) not in space_separated_designs_reading_setting(IMPLIED_PAIRS_SETTING).split():
         entered.pop(IMPLIED_PAIRS_SETTING, None)  # entered for another selection rule
     return CampaignSettings.model_validate(entered)
 
 
+def lacks_labels_and_criteria(values: Mapping[str, str]) -> bool:
+    """Return whether a form has a design that makes criteria of labels, but neither labels nor criteria."""
+    design = DESIGNS.get(values.get("design", ""))
+    is_asked = design is not None and design.ticks_criteria
+    return is_asked and not label_lines_with_criteria(values) and not any(values_of_each_criterion_in_form(values))
+
+
 def values_of_each_criterion_in_form(values: Mapping[str, str]) -> list[dict[str, object]]:
     """Return the values of each criterion's fields; criteria without any are left out."""
     criteria_values = []
-    for start in (f"{CRITERIA_SETTING}.{number}." for number in range(MAX_CRITERIA)):
+    for start in (f"{CRITERIA_SETTING}.{number}." for number in range(MAX_WRITTEN_CRITERIA)):
         criterion_values: dict[str, object] = {
             name: text for name in CRITERION_SETTINGS if (text := values.get(start + name, "").strip())
         }

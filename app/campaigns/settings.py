@@ -380,6 +380,11 @@ class CampaignSettings(
         return make_design(self.design, self.design_settings)
 
     @property
+    def written_criteria(self) -> list[CriterionSettings]:
+        """Return the criteria that the researcher wrote: none if they follow from the labels of the design."""
+        return [] if self.design_with_settings.criterion_texts_of_labels(self.question) else self.criteria
+
+    @property
     def practice_format_of_settings(self) -> PracticeFormat:
         """Return the settings that the tables of training and qualification depend on."""
         designs = [

@@ -19,7 +19,7 @@ QUESTION_NAMES = (
     *("translation-adequacy", "translation-fluency", "translation-adequacy-and-fluency", "translation-quality"),
     "translation-ranking",
     *("answers-of-language-models", "systems-against-a-baseline", "naturalness"),
-    *("sentiment", "emotion-intensity", "convincing-arguments", "word-senses"),
+    *("sentiment", "emotion-intensity", "emotions", "convincing-arguments", "word-senses"),
 )
 
 
@@ -57,7 +57,7 @@ def starter_questions_by_activity() -> dict[str, list[TemplateQuestion]]:
 
 def activity_word_of_design(design: type[Design]) -> str:
     """Return what annotators do with a design's items, in a word."""
-    if design.value_kind == "classes":
+    if design.value_kind == "classes" or design.ticks_criteria:
         return "Label"
     if design.value_kind != "order":
         return "Rate"
