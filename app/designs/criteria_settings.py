@@ -90,7 +90,7 @@ def criteria_of_labels_or_raise(
     """
     if criteria and [criterion["name"] for criterion in criteria] != [name for name, _ in texts]:
         raise ValueError("Easel makes a criterion of each label, so leave the criteria empty")
-    return [{"name": name, "question": question} for name, question in texts]
+    return [CriterionSettings(name=name, question=question) for name, question in texts]
 
 
 def criterion_error(number: int, field: str, message: str) -> PydanticCustomError:

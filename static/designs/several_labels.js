@@ -6,8 +6,6 @@ import * as keys from "../hit/keys.js";
 import { native } from "../hit/native.js";
 import { all } from "../hit/page.js";
 
-run(native({ begin, press, check }));
-
 const rowsOf = (hit) => all(hit.fieldset, ".row[data-item]");
 const boxesOf = (row) => all(row, ".option input:enabled");
 const isTicked = (row) => boxesOf(row).some(({ checked }) => checked);
@@ -72,3 +70,5 @@ function rowInHand(hit) {
   const item = document.activeElement?.closest("[data-item]");
   return rows.find((row) => row === item) ?? rows.find((row) => !isTicked(row)) ?? rows[0];
 }
+
+run(native({ begin, press, check }));
