@@ -1,7 +1,7 @@
 """Settings of criteria, several questions about the same items, and the checks of criteria that are asked together."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import PydanticCustomError
@@ -90,7 +90,7 @@ def criteria_of_labels_or_raise(
     """
     if criteria and [criterion["name"] for criterion in criteria] != [name for name, _ in texts]:
         raise ValueError("Easel makes a criterion of each label, so leave the criteria empty")
-    return [CriterionSettings(name=name, question=question) for name, question in texts]
+    return [cast("CriterionSettings", {"name": name, "question": question}) for name, question in texts]
 
 
 def criterion_error(number: int, field: str, message: str) -> PydanticCustomError:
