@@ -22,6 +22,7 @@ from app.campaigns.form_sections import (
 )
 from app.campaigns.form_values import format_multiline_form_value, new_campaign_form_values
 from app.campaigns.hints import Hint, hints_for_setting
+from app.campaigns.label_fields import criterion_names_in_form
 from app.campaigns.person_pay import (
     PERSON_MINUTES_SETTING,
     PERSON_REWARD_FIELD,
@@ -52,7 +53,6 @@ POINT_SCALE_SETTINGS = (
 )  # of designs that ask for points
 ORDER_LAW_SETTINGS = ("epsilon", "tie_margin_points")  # of laws that read orders
 IMPLIED_PAIRS_SETTING = "implied_asked_percent"  # of rules that may compare any two items
-LABELS_SETTING = "labels"  # of a design whose labels are its criteria
 CRITERION_SETTINGS = ("name", "question", "low_label", "middle_label", "high_label")
 OPTIONAL_DEFAULTS: tuple[Any, ...] = (None, "", [])
 MAX_PREVIEW_VALUE_CHARACTERS = 2_000  # of a field in the preview's address
@@ -330,23 +330,6 @@ def build_deciding_criterion_fields(text_fields: Sequence[FormField], values: Ma
     """Return the field of the deciding criterion with the names of the criteria as choices; none without criteria."""
     choices = {"": ALL_CRITERIA_TITLE} | {name: name for name in criterion_names_in_form(values) if name}
     return [replace(field, kind="choice", choices=choices) for field in text_fields] if len(choices) > 1 else []
-
-
-def criterion_names_in_form(values: Mapping[str, str]) -> list[str]:
-    """Return the names of the criteria in a form, or of the labels of a design that makes a criterion of each."""
-    if lines := label_lines_with_criteria(values):
-        return [line.partition(": ")[0].strip() for line in lines]
-    return [values.get(f"{CRITERIA_SETTING}.{number}.name", "").strip() for number in range(MAX_WRITTEN_CRITERIA)]
-
-
-def label_lines_with_criteria(values: Mapping[str, str]) -> list[str]:
-    """Return the labels in a form whose design makes a criterion of each; empty for other designs."""
-    design = DESIGNS.get(values.get("design", ""))
-    return (
-        values.get(f"{design.name}.{LABELS_SETTING}", "").strip().splitlines()
-        if design and design.ticks_criteria
-        else []
-    )
 
 
 def iterate_criterion_fields(

@@ -9,14 +9,18 @@ from pydantic import ValidationError
 from app.campaigns.form import (
     CRITERION_SETTINGS,
     IMPLIED_PAIRS_SETTING,
-    LABELS_SETTING,
     form_field_kind,
     json_schema_of_settings,
-    label_lines_with_criteria,
     schema_of_setting_value,
     space_separated_designs_reading_setting,
 )
 from app.campaigns.form_sections import ASKED_BY_SETTING, CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
+from app.campaigns.label_fields import (
+    LABELS_SETTING,
+    label_lines_with_criteria,
+    needs_labels,
+    values_with_placeholder_labels,
+)
 from app.campaigns.settings import JOINT_ERROR_TYPE, CampaignSettings
 from app.designs.criteria_settings import MAX_WRITTEN_CRITERIA
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
@@ -75,9 +79,11 @@ def parse_settings_form(values: Mapping[str, str]) -> CampaignSettings:
 
 def lacks_labels_and_criteria(values: Mapping[str, str]) -> bool:
     """Return whether a form has a design that makes criteria of labels, but neither labels nor criteria."""
-    design = DESIGNS.get(values.get("design", ""))
-    is_asked = design is not None and design.ticks_criteria
-    return is_asked and not label_lines_with_criteria(values) and not any(values_of_each_criterion_in_form(values))
+    return (
+        needs_labels(values)
+        and not label_lines_with_criteria(values)
+        and not any(values_of_each_criterion_in_form(values))
+    )
 
 
 def values_of_each_criterion_in_form(values: Mapping[str, str]) -> list[dict[str, object]]:
@@ -122,7 +128,8 @@ def settings_of_form_with_defaults_for_errors(values: Mapping[str, str]) -> Camp
     }
     for _ in range(4):  # joint errors show up only when each field is valid
         try:
-            return parse_settings_form(usable_values)
+            has_labels = not lacks_labels_and_criteria(usable_values)
+            return parse_settings_form(usable_values if has_labels else values_with_placeholder_labels(usable_values))
         except ValidationError as error:
             errors = error_message_by_form_field(error, usable_values)
             if any(
@@ -175,8 +182,9 @@ def error_message_by_form_field(error: ValidationError, values: Mapping[str, str
         if problem["loc"] == (DESIGN_SETTINGS_SETTING,):
             del message_by_field[DESIGN_SETTINGS_SETTING]
             design_problems = problem.get("ctx", {}).get("problems", {})
+            first_setting = next(iter(DESIGNS[design].model_fields), "")  # shows an error of all of them together
             message_by_field |= {
-                f"{design}.{name.partition('.')[0]}": setting_error_message("", message)
+                f"{design}.{name.partition('.')[0] or first_setting}": setting_error_message("", message)
                 for name, message in design_problems.items()
             }
         elif problem["loc"][:1] == (CRITERIA_SETTING,):

@@ -5,9 +5,9 @@ agreement and analysis. Without labels and criteria, annotators answer the quest
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator
 
 from app.designs.design import SCORE_PREFIX, Design, TaskSettings, ValueKind
 from app.designs.field_flags import OneLine, is_blank
@@ -17,12 +17,16 @@ from app.http.languages.catalogue import Message
 
 MIN_LABELS, MAX_LABELS = 2, 12
 MAX_LABEL_CHARS = 80
-LABEL_BOX_KEYS = "123456789qwe"
-NONE_KEY = "0"
 NONE_PREFIX = "none-"  # of the form fields that say that no label applies to an item
 NO, YES = 0.0, 1.0
 NONE_LABEL = "none of these"
 LabelLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400), OneLine]
+
+
+def names_and_descriptions_of_labels(labels: Sequence[str]) -> list[tuple[str, str]]:
+    """Return labels without their descriptions, each with its description, which may be empty."""
+    parts = (line.partition(": ") for line in labels)
+    return [(name.strip(), description.strip()) for name, _, description in parts]
 
 
 class SeveralLabels(Design):
@@ -57,12 +61,13 @@ class SeveralLabels(Design):
             raise ValueError(f"give {MIN_LABELS} to {MAX_LABELS} labels, one per line")
         return labels
 
-    @model_validator(mode="after")
-    def require_distinct_labels(self) -> Self:
+    @field_validator("labels")
+    @classmethod
+    def require_distinct_labels(cls, labels: tuple[str, ...]) -> tuple[str, ...]:
         """Refuse labels that annotators could not tell apart."""
-        if len(self.labels) in range(1, MIN_LABELS):
+        if len(labels) in range(1, MIN_LABELS):
             raise ValueError(f"give {MIN_LABELS} to {MAX_LABELS} labels")
-        names = [name for name, _ in self.names_and_descriptions]
+        names = [name for name, _ in names_and_descriptions_of_labels(labels)]
         if any(is_blank(name) or len(name) > MAX_LABEL_CHARS for name in names):
             raise ValueError(f"a label needs 1 to {MAX_LABEL_CHARS} characters; its description follows “: ”")
         keys = [lookalike_comparison_key(name) for name in names]
@@ -70,13 +75,7 @@ class SeveralLabels(Design):
             raise ValueError("each label can appear only once")
         if NONE_LABEL in keys:
             raise ValueError("leave out “None of these”: annotators can always choose it")
-        return self
-
-    @property
-    def names_and_descriptions(self) -> list[tuple[str, str]]:
-        """Return the labels without their descriptions, each with its description, which may be empty."""
-        parts = (line.partition(": ") for line in self.labels)
-        return [(name.strip(), description.strip()) for name, _, description in parts]
+        return labels
 
     @property
     def value_range(self) -> tuple[float, float]:
@@ -88,7 +87,7 @@ class SeveralLabels(Design):
 
     def criterion_texts_of_labels(self, question: str) -> list[tuple[str, str]]:
         """Return a name and a question for the criterion of each label: its description, or the campaign's question."""
-        return [(name, description or question) for name, description in self.names_and_descriptions]
+        return [(name, description or question) for name, description in names_and_descriptions_of_labels(self.labels)]
 
     def task_message_for_first_page(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page."""

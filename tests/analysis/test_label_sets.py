@@ -55,7 +55,7 @@ def test_rare_sets_are_one_row():
     made = answers([(who, {0: 100.0}) for who in range(400)])
     names = [f"label {k}" for k in range(10)]
     rows = fitted(
-        "label_sets", replace(made, scores_by_criterion={name: 100.0 * rng.integers(0, 2, 400) for name in names})
+        "label_sets", replace(made, scores_by_criterion={name: rng.choice([0.0, 100.0], 400) for name in names})
     )
     assert (len(rows), rows[-1]["labels"]) == (101, "other sets")
     assert sum(row["judgments"] for row in rows) == 400

@@ -112,7 +112,7 @@ def test_other_labels_or_another_question_make_other_criteria():
     changed = {"design_settings": {"labels": ["fear", "anger"]}}
     again = CampaignSettings.model_validate(settings_with_changes(stored, changed))
     assert [one["name"] for one in again.criteria] == ["fear", "anger"]
-    another = {"design": "slider", "design_settings": {}, "asked_by": "", "items_per_hit": None}
+    another: dict[str, object] = {"design": "slider", "design_settings": {}, "asked_by": "", "items_per_hit": None}
     assert CampaignSettings.model_validate(settings_with_changes(stored, another)).criteria == []
 
 
@@ -140,6 +140,13 @@ def test_a_form_without_labels_says_so_at_their_field():
     assert messages == {"several_labels.labels": "Give 2 to 12 labels, one per line."}
 
 
+def test_an_unfinished_form_is_tried_with_labels_to_replace():
+    fields = {"question": "Which?", "name": "A", "design": "several_labels", "several_labels.labels": "joy\njoy"}
+    for labels in ("", "joy\njoy"):
+        unfinished = form_input.settings_of_form_with_defaults_for_errors(fields | {"several_labels.labels": labels})
+        assert [one["name"] for one in unfinished.criteria] == ["first label", "second label"]
+
+
 def test_a_campaign_file_has_the_labels_alone():
     before = settings(name="Emotions")
     text = campaign_file.format_campaign_file(before)
@@ -151,3 +158,12 @@ def test_without_labels_and_criteria_the_question_is_answered_by_yes_or_no():
     alone = settings(design_settings={})
     assert alone.criteria == []
     assert list(SeveralLabels().classes) == ["no", "yes"]
+
+
+def test_labels_that_are_alike_are_refused_where_the_form_shows_it(subtests):
+    for design in ("several_labels", "categories", "ordinal"):
+        with subtests.test(design=design):
+            fields = {"question": "Which?", "name": "A", "design": design, f"{design}.labels": "joy\njoy"}
+            with pytest.raises(ValidationError) as refused:
+                form_input.parse_settings_form(fields)
+            assert [*form_input.error_message_by_form_field(refused.value, fields)] == [f"{design}.labels"]

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ LABELS = [f"label {k}" for k in range(1, 13)]
 
 
 async def create_labelled(engine, **settings):
-    chosen = {"design": "several_labels", "design_settings": {"labels": LABELS}, "items_per_hit": 2}
+    chosen: dict[str, Any] = {"design": "several_labels", "design_settings": {"labels": LABELS}, "items_per_hit": 2}
     return await create_running_campaign(engine, **chosen | settings)
 
 
@@ -40,8 +41,7 @@ async def submit_form(engine, me, hit, fields):
 
 async def export_rows(engine, campaign, name):
     file = await open_export_or_refuse(engine, campaign.slug, name)
-    pieces = [piece async for piece in file.chunks]
-    text = "".join(piece if isinstance(piece, str) else piece.decode() for piece in pieces)
+    text = "".join([piece async for piece in file.chunks])
     return [*csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))]
 
 
