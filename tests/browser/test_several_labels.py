@@ -109,11 +109,7 @@ async def test_an_answer_that_is_changed_shows_what_was_ticked(task: Any, visit:
     page = await open_page(visit, campaign)
     await box(page, 0, NONE).check()
     await page.locator(SUBMIT).click()
-    await (
-        page.get_by_role("link", name="Change your last answers")
-        .or_(page.get_by_role("button", name="Change your last answers"))
-        .first.click()
-    )
+    await page.get_by_role("button", name="Change my last answers").click()
     await expect(box(page, 0, NONE)).to_be_checked()
 
 
