@@ -37,7 +37,7 @@ def answers_of_each_label(answers: Answers) -> dict[str, Mask]:
         if np.isin(scores, (0.0, MAX_POINTS)).all()
     }
     if not labels:
-        raise Inestimable("None of the criteria has the answers no and yes.", code="no_labels")
+        raise Inestimable("No criterion has the answers no and yes.", code="no_labels")
     return labels
 
 
