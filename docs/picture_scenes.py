@@ -21,6 +21,15 @@ SENSES = (
     "none of these",
 )
 
+EMOTIONS = (
+    "joy: happy, pleased or amused",
+    "sadness: unhappy, disappointed or grieving",
+    "anger: angry or annoyed",
+    "fear: afraid, worried or nervous",
+    "surprise: surprised or confused",
+    "disgust: disgusted or repelled",
+)
+
 
 def row(page: Page, text: str) -> Locator:
     """The row of an item, by its text."""
@@ -43,6 +52,11 @@ async def choose_points(page: Page) -> None:
 
 async def choose_label(page: Page) -> None:
     await page.keyboard.press("d")
+
+
+async def tick_labels(page: Page) -> None:
+    for label in ("joy", "surprise"):
+        await page.get_by_role("checkbox", name=label).check()
 
 
 async def choose_left(page: Page) -> None:
@@ -133,6 +147,12 @@ SCENES = (
         ["A bank of switches lined the wall."],
         choose_label,
         {"labels": SENSES},
+    ),
+    Scene(
+        *("several_labels", "Emotions", "Which emotions does the writer express?"),
+        ["I still cannot believe that we won, I was shaking until the very last minute!"],
+        tick_labels,
+        {"labels": EMOTIONS},
     ),
     Scene(
         *("pairwise", "School uniforms", "Which argument is more convincing?"),

@@ -9,7 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.adjudicated_item import QueueRow, build_queue_row
 from app.analysis.fit_cache import FitCache
-from app.analysis.label_queue import LabelQueue, QueueFilter, build_label_queue
+from app.analysis.label_queue import LabelQueue, build_label_queue
+from app.analysis.queue_filter import QueueFilter
 from app.analysis.result_types import Answers
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion

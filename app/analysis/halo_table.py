@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations, pairwise
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from app.analysis.answer_kinds import can_read_answers_as
 from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, MethodExport, TableMethod, TableSection
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cells
-from app.analysis.scores import choose_bootstrap_draw_count, refuse_without_answers
+from app.analysis.scores import MIN_BOOTSTRAP_DRAWS, choose_bootstrap_draw_count, refuse_without_answers
 from app.analysis.view import format_interval
 from app.inference.agreement import halo
 from app.inference.agreement.halo import HaloEstimate
@@ -18,6 +19,8 @@ from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.text.numbers import format_with_places
+
+MAX_PAIRS_WITH_ALL_DRAWS = 10  # of five criteria
 
 HALO_COLUMNS = (
     Column("one", "Criterion", "text"),
@@ -98,7 +101,7 @@ def criterion_pair_with_correlation_and_halo(
     answers: Answers, criterion_names: tuple[str, str], compared_judgments: Integers, item_groups: Integers
 ) -> CriterionPair:
     scores, other_scores = (answers.scores_by_criterion[name] for name in criterion_names)
-    draw_count = choose_bootstrap_draw_count(len(answers.item))
+    draw_count = choose_halo_draw_count(answers)
     within = halo.measure_halo(
         item_groups,
         scores[compared_judgments],
@@ -108,6 +111,13 @@ def criterion_pair_with_correlation_and_halo(
     )
     of_means = halo.correlate_item_means(answers.item, scores, other_scores, draws=draw_count, rng=answers.seeded_rng())
     return CriterionPair(*criterion_names, within, of_means)
+
+
+def choose_halo_draw_count(answers: Answers) -> int:
+    """Return how many bootstrap draws each pair of criteria gets: fewer if there are many pairs, as with 12 labels."""
+    pair_count = comb(len(answers.scores_by_criterion), 2)
+    draw_count = choose_bootstrap_draw_count(len(answers.item))
+    return max(MIN_BOOTSTRAP_DRAWS, draw_count * MAX_PAIRS_WITH_ALL_DRAWS // max(pair_count, MAX_PAIRS_WITH_ALL_DRAWS))
 
 
 def compared_judgment_indices_and_item_groups(answers: Answers) -> tuple[Integers, Integers]:

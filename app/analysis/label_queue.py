@@ -3,24 +3,16 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from app.analysis.label_tables import fit_dawid_skene_with_cautious_posteriors
 from app.analysis.label_votes import count_votes_of_items, has_no_majority
+from app.analysis.queue_filter import QueueFilter
 from app.analysis.result_types import Answers, Mask, Options
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.labels.dawid_skene import consensus
-
-QueueFilter = Literal["disputed", "open", "settled", "all"]
-QUEUE_FILTER_TITLES: dict[QueueFilter, str] = {
-    "disputed": "Without a majority",
-    "open": "Not settled",
-    "settled": "Settled",
-    "all": "All items",
-}
 
 
 @dataclass(frozen=True)

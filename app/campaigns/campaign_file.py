@@ -263,6 +263,8 @@ def format_campaign_file(settings: CampaignSettings, items: Mapping[str, Any] | 
     values = settings.model_dump(
         mode="json", exclude={name for name, field in fields if is_omitted_from_campaign_files(field)}
     )
+    if not settings.written_criteria:
+        values["criteria"] = []
     defaults = {
         name: None if info.is_required() else info.get_default(call_default_factory=True) for name, info in fields
     }

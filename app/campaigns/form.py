@@ -22,6 +22,7 @@ from app.campaigns.form_sections import (
 )
 from app.campaigns.form_values import format_multiline_form_value, new_campaign_form_values
 from app.campaigns.hints import Hint, hints_for_setting
+from app.campaigns.label_fields import criterion_names_in_form
 from app.campaigns.person_pay import (
     PERSON_MINUTES_SETTING,
     PERSON_REWARD_FIELD,
@@ -32,7 +33,7 @@ from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
 from app.campaigns.settings import CampaignSettings
 from app.designs.campaign import Campaign
 from app.designs.content import CONTENT_KINDS
-from app.designs.criteria_settings import MAX_CRITERIA
+from app.designs.criteria_settings import MAX_WRITTEN_CRITERIA
 from app.designs.field_flags import editability_code_after_launch_or_none
 from app.designs.registry import DESIGNS
 from app.goals.settings import GOALS_BY_SETTING
@@ -144,6 +145,11 @@ class FormSection:
             if question.criterion_title:
                 by_criterion.setdefault(question.criterion_title, []).append(question)
         return by_criterion
+
+    @property
+    def designs_with_written_criteria(self) -> str:
+        """Return the designs whose criteria a researcher writes, separated by spaces."""
+        return " ".join(design.name for design in DESIGNS.values() if not design.ticks_criteria)
 
     @property
     def shared_criteria_fields(self) -> Sequence[FormField]:
@@ -315,15 +321,14 @@ def build_criteria_fields(
     """
     return [
         replace(field, criterion_title=f"Criterion {number + 1}", required=False)
-        for number in range(MAX_CRITERIA)
+        for number in range(MAX_WRITTEN_CRITERIA)
         for field in iterate_criterion_fields(f"{CRITERIA_SETTING}.{number}.", properties, values, errors)
     ]
 
 
 def build_deciding_criterion_fields(text_fields: Sequence[FormField], values: Mapping[str, str]) -> list[FormField]:
     """Return the field of the deciding criterion with the names of the criteria as choices; none without criteria."""
-    names = [values.get(f"{CRITERIA_SETTING}.{number}.name", "").strip() for number in range(MAX_CRITERIA)]
-    choices = {"": ALL_CRITERIA_TITLE} | {name: name for name in names if name}
+    choices = {"": ALL_CRITERIA_TITLE} | {name: name for name in criterion_names_in_form(values) if name}
     return [replace(field, kind="choice", choices=choices) for field in text_fields] if len(choices) > 1 else []
 
 
@@ -335,6 +340,8 @@ def iterate_criterion_fields(
         kind = form_field_kind(name, schema_of_setting_value(properties[name]))  # by its name without the prefix
         yield replace(field, kind=kind, designs=space_separated_designs_reading_setting(name))
     for design_field in build_design_fields({}, {}):
+        if DESIGNS[design_field.designs].ticks_criteria:
+            continue  # its labels are the criteria
         name = name_prefix + design_field.name
         criterion_field = replace(design_field, name=name, value=values.get(name, ""), error=errors.get(name))
         # A switch that is off looks the same as one that is not set.

@@ -15,8 +15,14 @@ from app.campaigns.form import (
     space_separated_designs_reading_setting,
 )
 from app.campaigns.form_sections import ASKED_BY_SETTING, CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
+from app.campaigns.label_fields import (
+    LABELS_SETTING,
+    label_lines_with_criteria,
+    needs_labels,
+    values_with_placeholder_labels,
+)
 from app.campaigns.settings import JOINT_ERROR_TYPE, CampaignSettings
-from app.designs.criteria_settings import MAX_CRITERIA
+from app.designs.criteria_settings import MAX_WRITTEN_CRITERIA
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
 from app.designs.registry import DESIGNS
 from app.errors import Refusal, strip_validator_prefix
@@ -58,18 +64,32 @@ def parse_settings_form(values: Mapping[str, str]) -> CampaignSettings:
         if is_switch_setting(name) or name in values
     }
     entered[DESIGN_SETTINGS_SETTING] = parse_design_fields(values)
-    entered[CRITERIA_SETTING] = [criterion for criterion in values_of_each_criterion_in_form(values) if criterion]
-    if not entered[CRITERIA_SETTING]:
+    if lacks_labels_and_criteria(values):
+        entered[DESIGN_SETTINGS_SETTING] = {LABELS_SETTING: [""]}  # which the design refuses
+    has_labels = bool(label_lines_with_criteria(values))
+    entered[CRITERIA_SETTING] = (
+        [] if has_labels else [criterion for criterion in values_of_each_criterion_in_form(values) if criterion]
+    )
+    if not (has_labels or entered[CRITERIA_SETTING]):
         entered.pop(ASKED_BY_SETTING, None)
     if values.get("design", USUAL_DESIGN) not in space_separated_designs_reading_setting(IMPLIED_PAIRS_SETTING).split():
         entered.pop(IMPLIED_PAIRS_SETTING, None)  # entered for another selection rule
     return CampaignSettings.model_validate(entered)
 
 
+def lacks_labels_and_criteria(values: Mapping[str, str]) -> bool:
+    """Return whether a form has a design that makes criteria of labels, but neither labels nor criteria."""
+    return (
+        needs_labels(values)
+        and not label_lines_with_criteria(values)
+        and not any(values_of_each_criterion_in_form(values))
+    )
+
+
 def values_of_each_criterion_in_form(values: Mapping[str, str]) -> list[dict[str, object]]:
     """Return the values of each criterion's fields; criteria without any are left out."""
     criteria_values = []
-    for start in (f"{CRITERIA_SETTING}.{number}." for number in range(MAX_CRITERIA)):
+    for start in (f"{CRITERIA_SETTING}.{number}." for number in range(MAX_WRITTEN_CRITERIA)):
         criterion_values: dict[str, object] = {
             name: text for name in CRITERION_SETTINGS if (text := values.get(start + name, "").strip())
         }
@@ -108,7 +128,8 @@ def settings_of_form_with_defaults_for_errors(values: Mapping[str, str]) -> Camp
     }
     for _ in range(4):  # joint errors show up only when each field is valid
         try:
-            return parse_settings_form(usable_values)
+            has_labels = not lacks_labels_and_criteria(usable_values)
+            return parse_settings_form(usable_values if has_labels else values_with_placeholder_labels(usable_values))
         except ValidationError as error:
             errors = error_message_by_form_field(error, usable_values)
             if any(
@@ -161,8 +182,9 @@ def error_message_by_form_field(error: ValidationError, values: Mapping[str, str
         if problem["loc"] == (DESIGN_SETTINGS_SETTING,):
             del message_by_field[DESIGN_SETTINGS_SETTING]
             design_problems = problem.get("ctx", {}).get("problems", {})
+            first_setting = next(iter(DESIGNS[design].model_fields), "")  # shows an error of all of them together
             message_by_field |= {
-                f"{design}.{name.partition('.')[0]}": setting_error_message("", message)
+                f"{design}.{name.partition('.')[0] or first_setting}": setting_error_message("", message)
                 for name, message in design_problems.items()
             }
         elif problem["loc"][:1] == (CRITERIA_SETTING,):

@@ -19,7 +19,7 @@ def new_campaign_form_values() -> dict[str, str]:
 def form_values_of_settings(settings: CampaignSettings) -> dict[str, str]:
     campaign_values = settings.model_dump(exclude={DESIGN_SETTINGS_SETTING, CRITERIA_SETTING})
     prefixed_values = form_texts_with_prefix(settings.design_settings, f"{settings.design}.")
-    for number, criterion in enumerate(settings.criteria):
+    for number, criterion in enumerate(settings.written_criteria):
         name_prefix = f"{CRITERIA_SETTING}.{number}."
         criterion_values = {name: value for name, value in criterion.items() if name != DESIGN_SETTINGS_SETTING}
         prefixed_values |= form_texts_with_prefix(criterion_values, name_prefix)

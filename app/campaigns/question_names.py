@@ -6,5 +6,5 @@ QUESTION_NAMES = (
     *("translation-adequacy", "translation-fluency", "translation-adequacy-and-fluency", "translation-quality"),
     "translation-ranking",
     *("answers-of-language-models", "systems-against-a-baseline", "naturalness"),
-    *("sentiment", "emotion-intensity", "convincing-arguments", "word-senses"),
+    *("sentiment", "emotion-intensity", "emotions", "convincing-arguments", "word-senses"),
 )

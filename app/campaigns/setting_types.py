@@ -108,13 +108,23 @@ def repeats_items_under_new_design(old_design: type[Design], new_design: type[De
 
 
 def settings_with_changes(current_settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all settings after some are changed. Another design may also change whether items are shown again."""
+    """Return all settings after some are changed. Another design may also change whether items are shown again, and
+    criteria that follow from labels follow from the new ones.
+    """
+    current_settings = settings_without_criteria_of_labels(current_settings)
     old_design, new_design = (DESIGNS.get(str(settings.get("design"))) for settings in (current_settings, changes))
     repeats_items = current_settings.get("repeat_items")
     if old_design is None or new_design is None or repeats_items is None:
         return {**current_settings, **changes}
     repeats_items = repeats_items_under_new_design(old_design, new_design, repeats_items=repeats_items)
     return {**current_settings, "repeat_items": repeats_items, **changes}
+
+
+def settings_without_criteria_of_labels(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return valid settings without the criteria that follow from the labels of their design."""
+    design = design_of_valid_settings_or_none(settings)
+    has_labels = design is not None and design.criterion_texts_of_labels("")
+    return {name: value for name, value in settings.items() if name != "criteria"} if has_labels else settings
 
 
 def settings_with_prior_as_list(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,7 +55,6 @@ from app.designs.design import Design
 from app.designs.field_flags import (
     CAN_GROW,
     EDITABLE,
-    editability_code_after_launch_or_none,
     text_not_looking_empty_or_raise,
 )
 from app.designs.presentation import PresentationSettings
@@ -380,6 +379,11 @@ class CampaignSettings(
         return make_design(self.design, self.design_settings)
 
     @property
+    def written_criteria(self) -> list[CriterionSettings]:
+        """Return the criteria that the researcher wrote: none if they follow from the labels of the design."""
+        return [] if self.design_with_settings.criterion_texts_of_labels(self.question) else self.criteria
+
+    @property
     def practice_format_of_settings(self) -> PracticeFormat:
         """Return the settings that the tables of training and qualification depend on."""
         designs = [
@@ -421,11 +425,3 @@ class CampaignSettings(
         if len(self.prior) != len(family.parameter_names) or not family.is_valid_prior(*self.prior):
             raise ValueError(f"this prior is not possible with the update law {self.update_law}")
         return self
-
-
-# Title of each setting that can be changed after a launch.
-SETTINGS_EDITABLE_AFTER_LAUNCH = {
-    name: str(field.title)
-    for name, field in CampaignSettings.model_fields.items()
-    if editability_code_after_launch_or_none(field)
-}

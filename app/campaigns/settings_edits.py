@@ -31,6 +31,12 @@ from app.errors import Conflict
 from app.errors import join_names as listed_names
 
 HIDDEN_LOG_VALUE = "•••"  # replaces private settings in the audit log
+# Title of each setting that can be changed after a launch.
+SETTINGS_EDITABLE_AFTER_LAUNCH = {
+    name: str(field.title)
+    for name, field in CampaignSettings.model_fields.items()
+    if editability_code_after_launch_or_none(field)
+}
 
 
 @dataclass(frozen=True)

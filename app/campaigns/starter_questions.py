@@ -50,7 +50,7 @@ def starter_questions_by_activity() -> dict[str, list[TemplateQuestion]]:
 
 def activity_word_of_design(design: type[Design]) -> str:
     """Return what annotators do with a design's items, in a word."""
-    if design.value_kind == "classes":
+    if design.value_kind == "classes" or design.ticks_criteria:
         return "Label"
     if design.value_kind != "order":
         return "Rate"

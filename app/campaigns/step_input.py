@@ -15,7 +15,8 @@ from app.campaigns.setting_types import (
     can_law_serve_rule,
     repeats_items_under_new_design,
 )
-from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.settings_edits import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.designs.design import Design
 from app.designs.registry import DESIGNS
 from app.inference.online.laws import ONLINE_LAWS

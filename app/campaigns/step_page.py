@@ -22,7 +22,8 @@ from app.campaigns.needs import NEED_BY_NAME, form_values_of_chosen_need_or_refu
 from app.campaigns.open_link import platform_recruiting_beside_open_link_or_none
 from app.campaigns.pay import HourlyPay, minimum_hourly_pay_by_platform_and_currency
 from app.campaigns.person_pay import PERSON_FIELDS
-from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.settings_edits import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.campaigns.starter_questions import load_starter_question_or_refuse
 from app.campaigns.totals import sentence_on_task_size
 from app.campaigns.visit_reading import readable_visit_table_by_setting

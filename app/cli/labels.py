@@ -1,22 +1,22 @@
 """`easel labels ...`: list items on which annotators disagree, and choose their final labels."""
 
-import click
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from __future__ import annotations
 
-from app.analysis.adjudicated_item import QueueRow
-from app.analysis.adjudication_state import AdjudicationState, load_adjudication_state
-from app.analysis.fit_cache import FitCache
-from app.analysis.label_queue import QUEUE_FILTER_TITLES, QueueFilter
+from typing import TYPE_CHECKING
+
+import click
+
+from app.analysis.queue_filter import QUEUE_FILTER_TITLES, QueueFilter
 from app.cli.command_group import CommandGroup
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction, run_with_engine
 from app.cli.text_table import print_text_table
 from app.errors import Conflict, shorten_echo
-from app.quality.adjudications import (
-    adjudicate_item_or_refuse,
-    find_item_number_or_refuse,
-    load_latest_adjudication_or_none,
-)
-from app.record.campaign import load_campaign_by_slug_or_refuse
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+    from app.analysis.adjudicated_item import QueueRow
+    from app.analysis.adjudication_state import AdjudicationState
 
 LABEL_LIST_TITLES = ("Item", "Votes", "Easel's label", "Confidence", "Settled as", "By")
 criterion_option = click.option("--criterion", default="", help="Criterion; the first if not given.")
@@ -42,6 +42,8 @@ def labels() -> None:
 @json_option
 def print_label_queue(slug: str, *, show: QueueFilter, limit: int, criterion: str, as_json: bool) -> None:
     """List items with their votes and final labels, the least certain first."""
+    from app.analysis.adjudication_state import load_adjudication_state
+    from app.analysis.fit_cache import FitCache
 
     async def work(engine: AsyncEngine) -> AdjudicationState:
         return await load_adjudication_state(FitCache(), engine, engine, slug, criterion)
@@ -106,6 +108,12 @@ def reopen_label(slug: str, item: str, *, criterion: str, reason: str) -> None:
 
 def store_label(slug: str, item: str, label: str | None, *, criterion_name: str, reason: str, can_change: bool) -> None:
     """Store a decision. Raises `Conflict` (`already_settled`) if it would change a label and may not."""
+    from app.quality.adjudications import (
+        adjudicate_item_or_refuse,
+        find_item_number_or_refuse,
+        load_latest_adjudication_or_none,
+    )
+    from app.record.campaign import load_campaign_by_slug_or_refuse
 
     async def work(connection: AsyncConnection) -> None:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)

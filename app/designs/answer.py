@@ -12,6 +12,8 @@ from app.designs.remarks import Remark
 AnswerValue = float | str  # a number, or the label of a class
 InputKind = Literal["mouse", "touch", "pen", "keyboard", "strip", "button", "number"]
 MAX_VIEWPORT_CHARACTERS = 40
+# Prefixes of the form fields that say how the value of an item came about.
+TOUCH_PREFIXES = ("first_touch_ms-", "changes-", "input_kind-")
 INPUT_KINDS: tuple[str, ...] = get_args(InputKind)
 
 

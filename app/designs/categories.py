@@ -42,8 +42,8 @@ class Categories(Design):
         max_length=30,
         title="Labels",
         description=(
-            "One per line, 2 to 30. Annotators choose one; if several can apply, make each a criterion. A colon starts "
-            "a description, for example: bank: a financial institution."
+            "One per line, 2 to 30. Annotators choose one; if several can apply, use the design Several labels. A "
+            "colon starts a description, for example: bank: a financial institution."
         ),
     )
 

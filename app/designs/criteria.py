@@ -1,6 +1,6 @@
 """Criteria: the questions that a campaign asks about each item, each with its own labels and posteriors.
 
-Most campaigns have one criterion, without a name; others name two to five. `AskedCampaign` is what has criteria: the
+Most campaigns have one criterion, without a name; others name two or more. `AskedCampaign` is what has criteria: the
 base of `Campaign`, and of the rows in which the serving path reads a few columns of a campaign.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from app.designs.answer import Answer, AnswerByCriterion, Form
+from app.designs.answer import TOUCH_PREFIXES, Answer, AnswerByCriterion, Form
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.design import Design
 from app.designs.playback import PLAYBACK_PREFIXES
@@ -29,7 +29,10 @@ T = TypeVar("T")  # Python 3.11 has no other way
 # What `responses.extra` calls the names of the criteria in the order in which they were asked.
 CRITERIA_ORDER_KEY = "criteria_order"
 # Prefixes of form fields that belong to all criteria together.
-SHARED_FIELD_PREFIXES = (UNJUDGED_PREFIX, COMMENT_PREFIX, FLAG_PREFIX, *PLAYBACK_PREFIXES, "viewport")
+SHARED_FIELD_PREFIXES = (
+    *(UNJUDGED_PREFIX, COMMENT_PREFIX, FLAG_PREFIX),
+    *(*PLAYBACK_PREFIXES, *TOUCH_PREFIXES, "viewport"),
+)
 
 
 class AskedCampaign:
@@ -218,8 +221,8 @@ class Criterion(Generic[C_co]):
             refuse_unoffered_unjudged_reasons(self.campaign, answer, items)
             return answer, self.design.checked_values_in_item_order_or_refuse(answer, items)
         except Invalid as refusal:
-            if not self.name:
-                raise
+            if not self.name or (self.design.ticks_criteria and isinstance(submission, Form)):
+                raise  # a form asks about all labels at once
             message, details = f"{self.name}: {refusal}", refusal.details | {"criterion": self.name}
             raise Invalid(message, code=refusal.code, **details) from refusal
 
@@ -230,10 +233,14 @@ Submission: TypeAlias = Answer | AnswerByCriterion | Form
 
 
 def submission_of_each_criterion_or_refuse(submission: Submission, campaign: AskedCampaign) -> list[Answer | Form]:
-    """Split a submission by criterion. Raises `Invalid` (`criteria_missing`, `criterion_unknown`)."""
+    """Split a submission by criterion. Raises `Invalid` (`criteria_missing`, `criterion_unknown`,
+    `answer_impossible`).
+    """
     if isinstance(submission, Form):
+        prefixes = [criterion.field_prefix for criterion in campaign.criteria]
+        fields = campaign.design.fields_with_unticked_labels(submission.fields, prefixes)
         return [
-            replace(submission, fields=criterion.own_unprefixed_and_shared_fields(submission.fields))
+            replace(submission, fields=criterion.own_unprefixed_and_shared_fields(fields))
             for criterion in campaign.criteria
         ]
     names = campaign.criterion_names

@@ -1,8 +1,7 @@
 """Settings of criteria, several questions about the same items, and the checks of criteria that are asked together."""
 
-import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import PydanticCustomError
@@ -10,9 +9,13 @@ from typing_extensions import TypedDict
 
 from app.designs.design import Design, visible_text_without_controls_or_raise
 from app.designs.field_flags import OneLine
-from app.designs.registry import make_design
+from app.designs.label_names import lookalike_comparison_key
+from app.designs.registry import DESIGNS, make_design
+from app.designs.several_labels import MAX_LABELS, SeveralLabels
 
-MIN_CRITERIA, MAX_CRITERIA = 2, 5
+MIN_CRITERIA = 2
+MAX_WRITTEN_CRITERIA = 5  # each costs annotators another pass through the items
+MAX_CRITERIA = MAX_LABELS  # labels that are ticked
 GRID_LAYOUT = "grid"
 MAX_GRID_CONTROLS = 10  # controls that are seen at once
 
@@ -60,8 +63,14 @@ def compatible_criteria_or_raise(
         campaign: The campaign's other settings by name, `design` and `design_settings` among them.
 
     """
+    design = make_design(campaign["design"], campaign["design_settings"])
+    if texts := design.criterion_texts_of_labels(campaign.get("question", "")):
+        return criteria_of_labels_or_raise(texts, criteria)
+    most = MAX_CRITERIA if design.ticks_criteria else MAX_WRITTEN_CRITERIA
     if len(criteria) == 1:
-        raise ValueError(f"give {MIN_CRITERIA} to {MAX_CRITERIA} criteria, or none to ask only the campaign’s question")
+        raise ValueError(f"give {MIN_CRITERIA} to {most} criteria, or none to ask only the campaign’s question")
+    if len(criteria) > most:
+        raise ValueError(f"give at most {most} criteria; “{SeveralLabels.title}” takes up to {MAX_CRITERIA} labels")
     names = [lookalike_comparison_key(criterion["name"]) for criterion in criteria]
     for number, name in enumerate(names):
         if name in names[:number]:
@@ -69,9 +78,19 @@ def compatible_criteria_or_raise(
     return [valid_criterion_or_raise(number, criterion, campaign) for number, criterion in enumerate(criteria)]
 
 
-def lookalike_comparison_key(name: str) -> str:
-    """Return a form of the name that is equal for names that look alike."""
-    return unicodedata.normalize("NFKC", " ".join(name.split())).casefold()
+def criteria_of_labels_or_raise(
+    texts: Sequence[tuple[str, str]], criteria: Sequence[CriterionSettings]
+) -> list[CriterionSettings]:
+    """Return a criterion for each label. Raises ValueError for other criteria than those of the labels.
+
+    Args:
+        texts: The name and the question of each label's criterion.
+        criteria: The criteria as they were sent: empty, or those of the labels, as a stored campaign has them.
+
+    """
+    if criteria and [criterion["name"] for criterion in criteria] != [name for name, _ in texts]:
+        raise ValueError("Easel makes a criterion of each label, so leave the criteria empty")
+    return [cast("CriterionSettings", {"name": name, "question": question}) for name, question in texts]
 
 
 def criterion_error(number: int, field: str, message: str) -> PydanticCustomError:
@@ -88,6 +107,9 @@ def valid_criterion_or_raise(
         raise criterion_error(number, own_end, f"{criterion['name']}: the two ends of the scale need different labels")
     if not (own_settings := criterion.get("design_settings")):
         return criterion_with_design_settings_replaced(criterion, {})
+    if DESIGNS[campaign["design"]].ticks_criteria:
+        message = f"{criterion['name']}: a label has no settings of its own"
+        raise criterion_error(number, "name", message)
     try:
         design = make_design_of_criterion(campaign["design"], campaign["design_settings"], criterion)
     except ValidationError as error:

@@ -93,6 +93,8 @@ class Design(InputModel, ABC):
         item_naming: How an item is named, a letter or the side, where unjudged items are chosen below the items.
         fits_in_grid: Whether each item has one control, so that several criteria fit side by side.
         shows_items_once: Whether its template asks by all criteria below items that it shows once.
+        ticks_criteria: Whether each criterion is a label that annotators tick, so that its template asks by all
+            criteria, and scripts treat them as one part.
         unit: The unit of the means of its values, and of the scores of laws that read more than their order.
 
     """
@@ -115,6 +117,7 @@ class Design(InputModel, ABC):
     item_naming: ClassVar[Literal["letter", "side"] | None] = None
     fits_in_grid: ClassVar[bool] = False
     shows_items_once: ClassVar[bool] = False
+    ticks_criteria: ClassVar[bool] = False
     unit: ClassVar[Unit] = IN_POINTS
 
     @field_validator("*", mode="before")
@@ -131,6 +134,12 @@ class Design(InputModel, ABC):
     def classes(self) -> Sequence[str]:
         """Return the names of its classes, in order; empty where values are no classes."""
         return ()
+
+    def criterion_texts_of_labels(self, question: str) -> list[tuple[str, str]]:  # noqa: ARG002  (one asks)
+        """Return a name and a question for each criterion that a campaign with this question has because of its
+        design's labels; empty where a researcher writes the criteria.
+        """
+        return []
 
     @property
     def always_shown(self) -> Sequence[str]:
@@ -200,6 +209,13 @@ class Design(InputModel, ABC):
 
         Shares may be outside 0 to 1; higher is better.
         """
+
+    def fields_with_unticked_labels(self, form: Mapping[str, str], field_prefixes: Sequence[str]) -> Mapping[str, str]:  # noqa: ARG002  (one asks)
+        """Return the fields of a form of all criteria, with those that a browser leaves out since they are not ticked.
+
+        Raises `Invalid` (`answer_impossible`). `field_prefixes` are those of the criteria.
+        """
+        return form
 
     def parse_answer(self, submission: Answer | Form, items: Sequence[int]) -> Answer:
         """Return the submission for a HIT of these items as an answer. Raises `Invalid`; the form keeps the input."""

@@ -81,6 +81,28 @@ SENTENCES_BY_ITEM_SENTENCE: Mapping[str, Mapping[str, str]] = {
             "You watch %(items)d videos at a time and choose the best of %(labels)d labels for each."
         ),
     },
+    "You see one item at a time and tick every label that applies to it.": {
+        "audio": message_marked_for_translation(
+            "You hear one recording at a time and tick every label that applies to it."
+        ),
+        "image": message_marked_for_translation(
+            "You see one picture at a time and tick every label that applies to it."
+        ),
+        "video": message_marked_for_translation(
+            "You watch one video at a time and tick every label that applies to it."
+        ),
+    },
+    "You see %(items)d items at a time and tick every label that applies to each.": {
+        "audio": message_marked_for_translation(
+            "You hear %(items)d recordings at a time and tick every label that applies to each."
+        ),
+        "image": message_marked_for_translation(
+            "You see %(items)d pictures at a time and tick every label that applies to each."
+        ),
+        "video": message_marked_for_translation(
+            "You watch %(items)d videos at a time and tick every label that applies to each."
+        ),
+    },
     "You see %(items)d items at a time and choose two of them: the one that is “%(best)s” and the one that is "
     "“%(worst)s”.": {
         "audio": message_marked_for_translation(

@@ -13,11 +13,23 @@ from app.designs.ordinal import Ordinal
 from app.designs.pairwise import Pairwise
 from app.designs.ranking import Ranking
 from app.designs.rating import Rating
+from app.designs.several_labels import SeveralLabels
 from app.designs.slider import Slider
 
 DESIGNS: dict[str, type[Design]] = {
     design.name: design
-    for design in (Slider, Rating, Ordinal, Categories, Pairwise, Baseline, Ranking, BestWorst, Magnitude)
+    for design in (
+        Slider,
+        Rating,
+        Ordinal,
+        Categories,
+        SeveralLabels,
+        Pairwise,
+        Baseline,
+        Ranking,
+        BestWorst,
+        Magnitude,
+    )
 }
 
 DEFAULT_DESIGN = next(iter(DESIGNS))  # where nobody chooses; the schema has it as the default of stored campaigns, too

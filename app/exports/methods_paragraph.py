@@ -239,6 +239,9 @@ def task_sentence(campaign: Campaign) -> str:
     asked = f"Each task showed {shown} and asked: “{campaign.question}”"
     if not campaign.has_criteria:
         return asked
+    if campaign.design.ticks_criteria:
+        names = join_with_and([f"“{name}”" for name in campaign.criterion_names])
+        return f"{asked} Annotators ticked every label that applied, or none of them: {names}."
     questions = [f"{criterion.name} (“{criterion.question}”)" for criterion in campaign.criteria]
     judged = "Outputs" if campaign.segment_count else "Items"
     return f"{asked} {judged} were judged on {len(questions)} criteria: {join_with_and(questions)}."
@@ -247,7 +250,7 @@ def task_sentence(campaign: Campaign) -> str:
 def labels_sentence_or_empty(campaign: Campaign) -> str:
     """Return which labels annotators chose from; empty without labels, and if criteria have different ones."""
     labels_of_criteria = {tuple(criterion.design.classes) for criterion in campaign.criteria}
-    if len(labels_of_criteria) != 1 or not campaign.design.classes:
+    if len(labels_of_criteria) != 1 or not campaign.design.classes or campaign.design.ticks_criteria:
         return ""
     return f"The labels were {join_with_and([f'“{label}”' for label in labels_of_criteria.pop()])}."
 

@@ -3,7 +3,7 @@
 // [data-item], or all.
 //
 // `native(more)` is a design for `run`, with what a design does besides: `begin(hit)`, `press(hit, event)`, `resize(hit)`,
-// `drawn(hit)` after each change, `complete(hit)`, false after saying what is wrong although every control has a value,
+// `check(hit)` before it is counted what is missing, `drawn(hit)` after each change, `complete(hit)`, false after saying what is wrong although every control has a value,
 // `remains(count, hit)`, the words for so many controls without one.
 
 import { all, announce, ring } from "./page.js";
@@ -19,9 +19,9 @@ const notFinished = (count) => words("Not finished yet: %(remains)s", { remains:
 const left = (count) => words("%(left)s left", { left: count });
 
 export function native({
-  begin = nothing, press = nothing, resize = nothing, drawn = nothing, complete = () => true, remains = left,
+  begin = nothing, press = nothing, resize = nothing, check = nothing, drawn = nothing, complete = () => true, remains = left,
 } = {}) {
-  const draw = (hit) => { unjudged.draw(hit); drawStatus(hit); drawn(hit); };
+  const draw = (hit) => { unjudged.draw(hit); check(hit); drawStatus(hit); drawn(hit); };
   return {
     read: (root, name) => Object.assign(read(root, name, draw, complete), { remains, lacks: remains === left ? notFinished : remains }),
     begin: (hit) => { listen(hit); begin(hit); draw(hit); },
@@ -94,9 +94,11 @@ export function choose(hit, radio, means = "keyboard") {
 // ---- Drafts, and what is missing ----
 
 function restore(hit, kept) {
+  const boxes = named(hit).filter(({ type }) => type === "checkbox");
+  if (boxes.some(({ name }) => name in kept)) for (const box of boxes) box.checked = box.name in kept;
   for (const [name, { value }] of Object.entries(kept)) {
     const control = hit.form.elements[name];
-    if (control && name.startsWith(hit.name)) control.value = value;
+    if (control && control.type !== "checkbox" && name.startsWith(hit.name)) control.value = value;
   }
 }
 

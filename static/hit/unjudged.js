@@ -44,7 +44,7 @@ const itemOf = (element) => {
 
 function take(control, out) {
   control.disabled = out;
-  if (out && control.type === "radio") control.checked = false;
+  if (out && ["radio", "checkbox"].includes(control.type)) control.checked = false;
 }
 
 // Beside the words of the item; its other parts are hidden by the stylesheet.

@@ -58,6 +58,13 @@ def test_each_two_criteria_have_a_row():
     assert [row[:2] for row in found.rows] == pairs
 
 
+def test_each_two_of_twelve_labels_have_an_interval():
+    labels = tuple(f"label {k}" for k in range(11))
+    found = halo(by_criteria(crowd_answers(), alike=0.0, others=labels))
+    assert len(found.rows) == 66
+    assert all(low < within < high for _, _, within, low, high, *_ in found.rows)
+
+
 def test_few_answers_are_no_reason_to_warn_and_say_so():
     found = halo(by_criteria(answers([(0, {0: 10.0, 1: 50.0}), (1, {0: 30.0, 1: 80.0})]), alike=1.0))
     assert found.verdict == ""

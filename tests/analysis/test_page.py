@@ -69,7 +69,7 @@ async def test_the_page_is_a_tab_of_the_campaign_and_links_to_every_part(researc
     page = (await researcher.get(address(answered_campaign, "?one=elo"))).text
     for part in PARTS:
         assert (f'<a href="{address(answered_campaign)}/{part}?one=elo">Show ' in page) == (
-            part not in ("graded_response", "systems", "criteria", "groups", "wins")
+            part not in ("graded_response", "systems", "criteria", "label_sets", "groups", "wins")
         )
     assert 'aria-current="page">Analysis' in page
 

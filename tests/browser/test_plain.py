@@ -44,7 +44,7 @@ async def test_a_campaign_without_javascript(task: Any, page: Page) -> None:
 # What each design asks for on a page without scripts, and how many items.
 ASKED_BY_DESIGN = {
     "slider": 5, "rating": 1, "ordinal": 4, "categories": 2, "ranking": 4, "best_worst": 4, "pairwise": 2,
-    "baseline": 2, "magnitude": 3,
+    "baseline": 2, "magnitude": 3, "several_labels": 2,
 }  # fmt: skip
 SCRIPT_ONLY = ".script-only, .strip, .steps, .tools, .keys, .times, .ends"
 

@@ -10,7 +10,8 @@ import pytest
 
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import form_values, lifecycle, settings_edits
-from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.settings_edits import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.database.session import create_engine
 from app.designs.field_flags import editability_code_after_launch_or_none
 from app.errors import Conflict, Invalid

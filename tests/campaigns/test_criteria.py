@@ -114,7 +114,7 @@ def another(name, setting):
 
 
 def test_what_the_form_shows_of_criteria_reads_back_as_the_same_settings(subtests):
-    for design in DESIGNS.values():
+    for design in (design for design in DESIGNS.values() if not design.ticks_criteria):  # a label has no settings
         with subtests.test(design=design):
             usual = design().model_dump(mode="json")
             own = {name: another(name, setting) for name, setting in usual.items()}

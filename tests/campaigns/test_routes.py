@@ -9,7 +9,8 @@ from sqlalchemy import text
 from app.campaigns import form, form_sections, form_values
 from app.campaigns.needs import NEEDS
 from app.campaigns.person_pay import PERSON_FIELDS
-from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.settings_edits import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.main import create_app
 from app.selection.registry import SELECTION_RULES
 from app.settings import Settings

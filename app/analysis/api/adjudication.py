@@ -10,7 +10,7 @@ from app.accounts.guards import program_router
 from app.analysis.adjudicated_item import QueueRow
 from app.analysis.adjudication_state import load_adjudication_state
 from app.analysis.dependencies import ProcessFits
-from app.analysis.label_queue import QueueFilter
+from app.analysis.queue_filter import QueueFilter
 from app.designs.field_flags import RequestBody
 from app.http.dependencies import Database, Now, ReadingDatabase, Transaction, openapi_description_of_refusals
 from app.http.paging import AddressQuery, Page, PageNumber

@@ -10,7 +10,7 @@ from app.accounts.guards import researcher_router
 from app.analysis.adjudicated_item import load_item_view
 from app.analysis.adjudication_state import AdjudicationQuery, AdjudicationState, load_adjudication_state
 from app.analysis.dependencies import ProcessFits
-from app.analysis.label_queue import QUEUE_FILTER_TITLES
+from app.analysis.queue_filter import QUEUE_FILTER_TITLES
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
 from app.http.dependencies import (
     Database,

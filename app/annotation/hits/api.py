@@ -20,12 +20,12 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.annotation.hits import program_annotators, undo
-from app.annotation.hits.api_admission import (
+from app.annotation.hits.assignment import AssignmentQuery
+from app.annotation.hits.dependencies import (
     LoadedProgramHit,
     admit_program_and_return_connection,
     admit_program_without_connection,
 )
-from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.hit_schemas import HitCriterionSchema, HitItemSchema, HitSchema, NextHitSchema, ReceiptSchema
 from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer

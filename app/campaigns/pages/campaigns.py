@@ -42,7 +42,7 @@ from app.campaigns.quota_shortage import quota_shortage_or_empty
 from app.campaigns.recordings_check import load_recording_notes
 from app.campaigns.rule_fitting import store_check_remedy_and_return_notice
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
-from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
+from app.campaigns.settings_edits import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.campaigns.setup_rail import build_setup_rail
 from app.campaigns.totals import CampaignTotals, MissedItems
 from app.designs.number_parsing import parse_nonnegative_int_or_none

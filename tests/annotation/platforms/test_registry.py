@@ -15,7 +15,8 @@ from app.annotation.platforms.registry import (
     platforms_with_pages,
 )
 from app.annotation.platforms.settings import RETURN_SETTING_NAMES
-from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.settings_edits import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.errors import Invalid
 from app.settings import Settings
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_value
