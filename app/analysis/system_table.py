@@ -53,7 +53,7 @@ SYSTEM_RANK_TABLE = TableMethod(
     "the task matter. If each task shows one output, the score is the mean. For orders, the points are the share of "
     "the others in a task that a system beats. The range of ranks comes from comparing every two systems, with errors "
     "from resampling tasks 1,000 times, and allows for the number of pairs (Holm 1979). Systems whose ranges overlap "
-    "are in one cluster. None of this covers other segments.",
+    "are in one cluster. They say nothing about other segments.",
     build_system_rank_table,
     reads=("points", "order"),
     dot_plot=DotPlotColumn("score"),

@@ -52,7 +52,7 @@ async def test_a_block_that_is_no_number_is_refused_with_its_line(engine):
     assert refusal.value.code == "position_unusable"
 
 
-@pytest.mark.parametrize(("column", "largest"), [("block", 24), ("condition_list", 24), ("criterion_position", 5)])
+@pytest.mark.parametrize(("column", "largest"), [("block", 24), ("condition_list", 24), ("criterion_position", 12)])
 async def test_a_place_that_no_campaign_has_is_refused_with_its_line(engine, column, largest):
     campaign = await create_campaign_with_conditions(engine, **LISTS)
     table = f"seq,hit,annotator,item,value,{column}\n1,h,a,v0,5,{largest}\n2,g,a,v1,6,{largest + 1}\n"

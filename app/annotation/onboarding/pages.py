@@ -15,7 +15,6 @@ from app.annotation.onboarding import participant_lists, personal_links
 from app.annotation.onboarding.list_action import ListAction
 from app.annotation.onboarding.participant_lists import ParticipantList
 from app.annotation.onboarding.quotas import count_places_in_quotas
-from app.annotation.platforms.same_person import sentence_on_invited_people_or_empty
 from app.database.audit_log import log_change
 from app.errors import Invalid, Refusal, join_names, shorten_echo
 from app.http.dependencies import (
@@ -72,7 +71,7 @@ async def log_read_and_render_personal_links(
         "page": page,
         "refusal": refusal,
         "entered": entered_lines,
-        "invited_people_note": await sentence_on_invited_people_or_empty(
+        "invited_people_note": await personal_links.sentence_on_invited_people_or_empty(
             connection, campaign.id, campaign.only_campaigns
         ),
         "max_people": personal_links.MAX_PERSONAL_LINKS,

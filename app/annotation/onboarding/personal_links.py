@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.onboarding.people_tables import reword_refusals_for_people
 from app.annotation.platforms.personal import PLATFORM
 from app.annotation.platforms.platform import Arrival
+from app.annotation.platforms.same_person import count_invited_people_who_took_part_in_none
 from app.database.audit_log import log_change
 from app.database.session import Driver, fetch_first_value_or_none
 from app.designs.campaign import Campaign
@@ -155,3 +156,18 @@ async def count_created_and_used_personal_links(connection: AsyncConnection, cam
 def personal_link_url(base_url: str, link_key: str, personal_key: str) -> str:
     """Return the address for one person. `base_url` is the public address of this server."""
     return f"{base_url}{PLATFORM.entry_path(link_key)}?person={personal_key}"
+
+
+async def sentence_on_invited_people_or_empty(
+    connection: AsyncConnection, campaign_id: int, slugs: Sequence[str]
+) -> str:
+    """Return a warning about people with a personal link whom `only_campaigns` keeps out; empty if there are none."""
+    if not slugs:
+        return ""
+    unknown_count, count = await count_invited_people_who_took_part_in_none(connection, campaign_id, slugs)
+    if not unknown_count:
+        return ""
+    return (
+        f"{unknown_count:,} of {count:,} {'person' if count == 1 else 'people'} with a personal link cannot take part: "
+        f"they answered no task in {' or '.join(slugs)}."
+    )

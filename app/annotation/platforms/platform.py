@@ -230,6 +230,11 @@ class Platform:
     )
     set_up_by_campaign: "Callable[[Platform, Mapping[str, Any]], Platform | None] | None" = None
 
+    @property
+    def has_only_own_links(self) -> bool:
+        """Return whether people come by links of Easel itself, open or personal, and from no other site."""
+        return self.people_from in ("link", "people")
+
     def platform_in_campaign_or_none(self, crowd_settings: Mapping[str, Any]) -> "Platform | None":
         """Return the platform in a campaign with these settings; None if it is not set up there."""
         return self.set_up_by_campaign(self, crowd_settings) if self.set_up_by_campaign else self

@@ -51,18 +51,3 @@ async def count_invited_people_who_took_part_in_none(
         parameters = {**SAME_PERSON_PARAMETERS, "names": [*unknown], "campaign": other}
         unknown -= {*(await connection.scalars(FIND_NAMES_OF_PARTICIPANTS, parameters)).all()}
     return len(unknown), len(names)
-
-
-async def sentence_on_invited_people_or_empty(
-    connection: AsyncConnection, campaign_id: int, slugs: Sequence[str]
-) -> str:
-    """Return a warning about people with a personal link whom `only_campaigns` keeps out; empty if there are none."""
-    if not slugs:
-        return ""
-    unknown_count, count = await count_invited_people_who_took_part_in_none(connection, campaign_id, slugs)
-    if not unknown_count:
-        return ""
-    return (
-        f"{unknown_count:,} of {count:,} {'person' if count == 1 else 'people'} with a personal link cannot take part: "
-        f"they answered no task in {' or '.join(slugs)}."
-    )

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from app.accounts.guards import CurrentAccess, researcher_router
 from app.annotation.onboarding import participant_lists
+from app.annotation.onboarding.personal_links import sentence_on_invited_people_or_empty
 from app.annotation.platforms.registry import (
     annotator_url_by_platform,
     open_link_url_of_campaign,
@@ -21,7 +22,6 @@ from app.annotation.platforms.registry import (
     platforms_offered_for_experiments,
     recruiting_platform,
 )
-from app.annotation.platforms.same_person import sentence_on_invited_people_or_empty
 from app.annotation.platforms.settings import (
     crowd_setting_by_name_with_slug_of_campaign,
     note_on_form_origins_of_campaign_or_empty,
