@@ -1,5 +1,6 @@
 """The page Adjudicate in a browser: by keyboard alone, without scripts, on a phone."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -112,7 +113,9 @@ async def test_enter_in_the_reason_settles_nothing(
     assert await campaign.rows("SELECT label FROM adjudications WHERE campaign_id = :campaign") == []
 
 
-PRESS_KEY = "key => document.body.dispatchEvent(new KeyboardEvent('keydown', {...key, bubbles: true, cancelable: true}))"
+PRESS_KEY = (
+    "key => document.body.dispatchEvent(new KeyboardEvent('keydown', {...key, bubbles: true, cancelable: true}))"
+)
 
 
 async def test_keys_that_scroll_choose_nothing_and_other_alphabets_have_the_keys_of_latin_ones(
@@ -127,22 +130,31 @@ async def test_keys_that_scroll_choose_nothing_and_other_alphabets_have_the_keys
         await page.evaluate(PRESS_KEY, {"key": key, "code": code})
     await page.wait_for_timeout(300)
     await expect(page.get_by_text("0 of 2 items without a majority are settled.")).to_be_visible()
-    await page.evaluate(PRESS_KEY, {"key": "т", "code": "KeyN"})  # noqa: RUF001  (Cyrillic)
+    await page.evaluate(PRESS_KEY, {"key": "т", "code": "KeyN"})
     await expect(page.locator("#item-title code")).not_to_have_text(first)
+    await expect(page.get_by_text("Keys:")).to_be_visible()
     await page.evaluate(PRESS_KEY, {"key": "2", "code": "Numpad2"})
     await expect(page.get_by_text("1 of 2 items without a majority is settled.")).to_be_visible()
-    await page.evaluate(PRESS_KEY, {"key": "г", "code": "KeyU"})  # noqa: RUF001  (Cyrillic)
+    await expect(page.get_by_text("Keys:")).to_be_visible()
+    await page.evaluate(PRESS_KEY, {"key": "г", "code": "KeyU"})
     await expect(page.get_by_text("0 of 2 items without a majority are settled.")).to_be_visible()
 
 
-async def test_a_double_click_sends_one_label(served: Any, task: Any, visit: Any, origin: str, *, cookie: Any) -> None:
+async def test_two_quick_clicks_send_one_label(served: Any, task: Any, visit: Any, origin: str, *, cookie: Any) -> None:
     campaign = await sentences(served, task)
     page = (await visit()).page
     await page.context.add_cookies([cookie])
     await page.goto(f"{origin}/admin/campaigns/{campaign.row.slug}/adjudicate?item=1")
     sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.method))
-    await page.get_by_role("button", name="shore").dblclick()
+
+    async def delay(route: Any) -> None:
+        sent.append(route.request.method)
+        await asyncio.sleep(0.6 if route.request.method == "POST" else 0)
+        await route.continue_()
+
+    await page.route("**/adjudicate*", delay)
+    button = page.get_by_role("button", name="shore")
+    await button.evaluate("button => [0, 200].forEach((pause) => setTimeout(() => button.click(), pause))")
     await expect(page.get_by_text("1 of 2 items without a majority is settled.")).to_be_visible()
     assert sent.count("POST") == 1
     rows = await campaign.rows("SELECT label FROM adjudications WHERE campaign_id = :campaign")
