@@ -6,6 +6,7 @@ import pytest
 
 from app.analysis.adjudication_state import load_adjudication_state
 from app.analysis.fit_cache import FitCache
+from app.analysis.pages import adjudication
 from tests.accounts.reaching import log_in_with_role
 from tests.adjudication.labelled import BEN, create_labelled_campaign, settle
 from tests.annotation.hits.campaigns import create_running_campaign, execute_sql, fetch_rows, fetch_value
@@ -246,3 +247,12 @@ async def test_reopening_keeps_its_reason(researcher, engine):
     assert "Reopened by" in page.text
     assert "Reason: <span" in page.text
     assert "Too quick." in page.text
+
+
+async def test_long_lists_of_annotators_say_that_they_are_cut(researcher, engine, monkeypatch):
+    monkeypatch.setattr(adjudication, "MAX_LISTED_ANNOTATORS", 2)
+    campaign = await create_labelled_campaign(engine)
+    await settle(engine, campaign, "v2", "no")
+    page = (await researcher.get(PAGE, params={"item": "v2"})).text
+    assert re.search(r">A2</a> and 1 more<", page)
+    assert "These are the 2 who agree least, of 4 annotators." in page

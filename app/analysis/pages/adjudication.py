@@ -68,7 +68,7 @@ async def render_adjudication_page(
     disputed, settled_disputed = state.disputed_and_settled_counts
     shown_number = number_of_shown_item_or_none(state, query)
     shown_id = "" if shown_number is None else state.answers.ids[shown_number]
-    next_number = state.next_open_item_or_none(query.show, shown_id)
+    next_number = None if query.show == "settled" else state.next_open_item_or_none(query.show, shown_id)
     agreements = [] if query.blind else state.agreement_with_final_labels()
     settled_row = row_just_settled_or_none(state, query)
     async with database.connect() as connection:
@@ -99,7 +99,7 @@ async def render_adjudication_page(
 
 
 def number_of_shown_item_or_none(state: AdjudicationState, query: AdjudicationQuery) -> int | None:
-    """Return the item that is asked for, else the next open one; None if all are settled, or only settled ones are listed.
+    """Return the item that is asked for, else the next open one; None if there is none.
 
     Raises:
         NotFound: `item_not_found`.
