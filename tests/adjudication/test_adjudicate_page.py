@@ -1,6 +1,7 @@
 """The page on which researchers settle labels, and its routes for programs."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,7 @@ async def test_only_the_decision_just_made_can_be_undone(researcher, engine):
 
 
 async def test_links_to_other_criteria_forget_the_item_just_settled(researcher, engine):
-    settings = {"design": "ordinal", "design_settings": {"labels": ["low", "high"]}, "name": "Verbs"}
+    settings: dict[str, Any] = {"design": "ordinal", "design_settings": {"labels": ["low", "high"]}, "name": "Verbs"}
     criteria = [{"name": name, "question": f"{name}?"} for name in ("joy", "fear")]
     campaign = await create_running_campaign(engine, items=2, items_per_hit=2, criteria=criteria, **settings)
     await settle(engine, campaign, "v0", "low", criterion="fear")
@@ -222,7 +223,7 @@ async def test_every_choice_by_page_or_program_is_in_the_log(researcher, api_cli
 
 
 async def test_items_without_votes_are_not_offered_and_the_list_of_settled_items_opens_none(researcher, engine):
-    settings = {"design": "categories", "design_settings": {"labels": ["yes", "no"]}, "name": "Verbs"}
+    settings: dict[str, Any] = {"design": "categories", "design_settings": {"labels": ["yes", "no"]}, "name": "Verbs"}
     campaign = await create_running_campaign(engine, items=2, items_per_hit=2, **settings)
     page = await researcher.get(PAGE, params={"show": "open"})
     assert "All items of this list with answers are settled." in page.text

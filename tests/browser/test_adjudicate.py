@@ -52,17 +52,22 @@ async def test_disagreements_are_settled_and_undone_by_keys_alone(
     first = await page.locator("#item-title code").inner_text()
     assert await violations(page) == ""
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await expect(page.get_by_text("Keys:")).to_be_visible()
     await page.keyboard.press("n")
     await expect(page.locator("#item-title code")).not_to_have_text(first)
+    await expect(page.get_by_text("Keys:")).to_be_visible()
     await page.keyboard.press("n")
     await expect(page.locator("#item-title code")).to_have_text(first)
+    await expect(page.get_by_text("Keys:")).to_be_visible()
     await page.keyboard.press("2")
     await expect(page.get_by_text("1 of 2 items without a majority is settled.")).to_be_visible()
     await expect(page.locator("#item-title code")).not_to_have_text(first)
     assert await violations(page) == ""
+    await expect(page.get_by_text("Keys:")).to_be_visible()
     await page.keyboard.press("u")
     await expect(page.get_by_text("0 of 2 items without a majority are settled.")).to_be_visible()
     await expect(page.locator("#item-title code")).to_have_text(first)
+    await expect(page.get_by_text("Keys:")).to_be_visible()
     await page.keyboard.press("n")
     await expect(page.locator("#item-title code")).not_to_have_text(first)
 
