@@ -32,6 +32,7 @@ class AdjudicationQuery(AddressQuery):
         blind: Whether votes, estimates and comments are hidden until a label is chosen.
         item: Id of the item that is open; the next unsettled one if empty.
         after: Id of the item after which the next one is looked for.
+        decision: Id of the adjudication just made on that item, which can be undone; 0 without one.
 
     """
 
@@ -40,6 +41,7 @@ class AdjudicationQuery(AddressQuery):
     blind: bool = False
     item: str = Field(default="", max_length=MAX_ID_CHARACTERS)
     after: str = Field(default="", max_length=MAX_ID_CHARACTERS)
+    decision: int = Field(default=0, ge=0, lt=10**18)
     page: PageNumber = 1
 
 

@@ -64,7 +64,7 @@ class LabelQueue:
         """Return the next unsettled item of a list after another, from the start again at its end; None if all are
         settled.
         """
-        is_open = self.is_listed("open", settled_items)
+        is_open = self.is_listed("open", settled_items) & (self.votes.sum(axis=1) > 0)
         if shown == "disputed":
             is_open &= self.is_disputed
         start = 0 if after is None else int(np.flatnonzero(self.worst_first == after)[0]) + 1

@@ -1,11 +1,13 @@
 """The page on which researchers settle labels, and its routes for programs."""
 
 import re
+from typing import Any
 
 import pytest
 
 from app.analysis.adjudication_state import load_adjudication_state
 from app.analysis.fit_cache import FitCache
+from app.analysis.pages import adjudication
 from tests.accounts.reaching import log_in_with_role
 from tests.adjudication.labelled import BEN, create_labelled_campaign, settle
 from tests.annotation.hits.campaigns import create_running_campaign, execute_sql, fetch_rows, fetch_value
@@ -30,6 +32,13 @@ async def choose(researcher, html, label, **query):
     (form,) = re.findall(r'<form class="labels".*?</form>', html, re.DOTALL)
     fields = dict(re.findall(r'name="(item|replaces)" value="([^"]*)"', form))
     return await researcher.post(PAGE, params=query, data=fields | {"label": label}, follow_redirects=True)
+
+
+async def undo(researcher, html):
+    """Press Undo on a page, and return the page that follows."""
+    (form,) = re.findall(r'<form[^>]*id="undo".*?</form>', html, re.DOTALL)
+    fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+    return await researcher.post(PAGE, data=fields, follow_redirects=True)
 
 
 async def test_items_without_a_majority_come_one_after_the_other_until_all_are_settled(researcher, engine):
@@ -60,13 +69,52 @@ async def test_the_page_shows_votes_with_their_annotators_and_the_label_of_the_a
 async def test_a_choice_can_be_undone_at_once(researcher, engine):
     await create_labelled_campaign(engine)
     page = await choose(researcher, (await researcher.get(PAGE)).text, "no")
-    (undo,) = re.findall(r'<form[^>]*id="undo".*?</form>', page.text, re.DOTALL)
-    fields = dict(re.findall(r'name="(item|replaces)" value="([^"]*)"', undo))
-    page = await researcher.post(PAGE, data=fields | {"label": ""}, follow_redirects=True)
-    assert shown_item(page.text) == fields["item"]
+    first = shown_item((await researcher.get(PAGE)).text)
+    page = await undo(researcher, page.text)
+    assert shown_item(page.text) != first
     assert "0 of 2 items without a majority are settled." in page.text
     assert "The item is open again." in page.text
     assert await fetch_value(engine, "SELECT count(*) FROM adjudications") == 2
+
+
+async def test_undoing_a_change_restores_the_label_and_the_reason_before(researcher, engine):
+    campaign = await create_labelled_campaign(engine)
+    await settle(engine, campaign, "v1", "yes", reason="The context says so.")
+    page = await choose(researcher, (await researcher.get(PAGE, params={"item": "v1"})).text, "no")
+    page = await undo(researcher, page.text)
+    assert shown_item(page.text) == "v1"
+    assert "1 of 2 items without a majority is settled." in page.text
+    assert "The label before the change is back." in page.text
+    rows = await fetch_rows(engine, "SELECT label, reason FROM adjudications ORDER BY id")
+    assert [tuple(row) for row in rows] == [
+        ("yes", "The context says so."),
+        ("no", ""),
+        ("yes", "The context says so."),
+    ]
+
+
+async def test_only_the_decision_just_made_can_be_undone(researcher, engine):
+    campaign = await create_labelled_campaign(engine)
+    page = await choose(researcher, (await researcher.get(PAGE, params={"item": "v1"})).text, "no")
+    address = page.url
+    assert 'id="undo"' in (await researcher.get(address)).text
+    (latest,) = await fetch_rows(engine, "SELECT id FROM adjudications")
+    await settle(engine, campaign, "v1", "unclear", actor=BEN, replaces=latest[0])
+    assert 'id="undo"' not in (await researcher.get(address)).text
+    assert 'id="undo"' not in (await researcher.get(PAGE, params={"after": "v1"})).text
+
+
+async def test_links_to_other_criteria_forget_the_item_just_settled(researcher, engine):
+    settings: dict[str, Any] = {"design": "ordinal", "design_settings": {"labels": ["low", "high"]}, "name": "Verbs"}
+    criteria = [{"name": name, "question": f"{name}?"} for name in ("joy", "fear")]
+    campaign = await create_running_campaign(engine, items=2, items_per_hit=2, criteria=criteria, **settings)
+    await settle(engine, campaign, "v0", "low", criterion="fear")
+    page = await choose(researcher, (await researcher.get(PAGE, params={"item": "v0"})).text, "high")
+    assert 'id="undo"' in page.text
+    (criteria_links,) = re.findall(r'<nav class="by-criterion" aria-label="Criteria">.*?</nav>', page.text, re.DOTALL)
+    assert "after=" not in criteria_links
+    fear = await researcher.get(PAGE, params={"criterion": "fear", **dict(page.url.params)})
+    assert 'id="undo"' not in fear.text
 
 
 async def test_a_colleague_s_decision_is_shown_before_it_can_be_changed(researcher, engine):
@@ -172,3 +220,40 @@ async def test_every_choice_by_page_or_program_is_in_the_log(researcher, api_cli
     await api_client.post(API, json={"item": "v3", "label": "yes"})
     rows = await fetch_rows(engine, "SELECT way, about FROM audit_log WHERE action = 'labels.settled' ORDER BY id")
     assert [tuple(row) for row in rows] == [("page", "v1"), ("api", "v3")]
+
+
+async def test_items_without_votes_are_not_offered_and_the_list_of_settled_items_opens_none(researcher, engine):
+    settings: dict[str, Any] = {"design": "categories", "design_settings": {"labels": ["yes", "no"]}, "name": "Verbs"}
+    campaign = await create_running_campaign(engine, items=2, items_per_hit=2, **settings)
+    page = await researcher.get(PAGE, params={"show": "open"})
+    assert "All items of this list with answers are settled." in page.text
+    await settle(engine, campaign, "v0", "no")
+    page = await researcher.get(PAGE, params={"show": "settled"})
+    assert "Open an item below to change its label." in page.text
+
+
+async def test_a_blind_page_does_not_say_which_items_have_no_majority(researcher, engine):
+    await create_labelled_campaign(engine)
+    assert ">no majority<" in (await researcher.get(PAGE, params={"item": "v1"})).text
+    assert ">no majority<" not in (await researcher.get(PAGE, params={"item": "v1", "blind": "true"})).text
+
+
+async def test_reopening_keeps_its_reason(researcher, engine):
+    campaign = await create_labelled_campaign(engine)
+    await settle(engine, campaign, "v1", "no")
+    page = (await researcher.get(PAGE, params={"item": "v1"})).text
+    assert "Reopen this item" in page
+    fields = dict(re.findall(r'name="(item|replaces)" value="([^"]*)"', page)) | {"label": "", "reason": "Too quick."}
+    page = await researcher.post(PAGE, data=fields, follow_redirects=True)
+    assert "Reopened by" in page.text
+    assert "Reason: <span" in page.text
+    assert "Too quick." in page.text
+
+
+async def test_long_lists_of_annotators_say_that_they_are_cut(researcher, engine, monkeypatch):
+    monkeypatch.setattr(adjudication, "MAX_LISTED_ANNOTATORS", 2)
+    campaign = await create_labelled_campaign(engine)
+    await settle(engine, campaign, "v2", "no")
+    page = (await researcher.get(PAGE, params={"item": "v2"})).text
+    assert re.search(r">A2</a> and 1 more<", page)
+    assert "These are the 2 who agree least, of 4 annotators." in page

@@ -1,5 +1,6 @@
 """The page Adjudicate in a browser: by keyboard alone, without scripts, on a phone."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -51,17 +52,22 @@ async def test_disagreements_are_settled_and_undone_by_keys_alone(
     first = await page.locator("#item-title code").inner_text()
     assert await violations(page) == ""
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await expect(page.get_by_text("Keys:")).to_be_visible()
     await page.keyboard.press("n")
     await expect(page.locator("#item-title code")).not_to_have_text(first)
+    await expect(page.get_by_text("Keys:")).to_be_visible()
     await page.keyboard.press("n")
     await expect(page.locator("#item-title code")).to_have_text(first)
+    await expect(page.get_by_text("Keys:")).to_be_visible()
     await page.keyboard.press("2")
     await expect(page.get_by_text("1 of 2 items without a majority is settled.")).to_be_visible()
     await expect(page.locator("#item-title code")).not_to_have_text(first)
     assert await violations(page) == ""
+    await expect(page.get_by_text("Keys:")).to_be_visible()
     await page.keyboard.press("u")
     await expect(page.get_by_text("0 of 2 items without a majority are settled.")).to_be_visible()
     await expect(page.locator("#item-title code")).to_have_text(first)
+    await expect(page.get_by_text("Keys:")).to_be_visible()
     await page.keyboard.press("n")
     await expect(page.locator("#item-title code")).not_to_have_text(first)
 
@@ -95,3 +101,66 @@ async def test_the_page_works_without_scripts(served: Any, task: Any, visit: Any
     await expect(page.get_by_text("0 of 2 items without a majority are settled.")).to_be_visible()
     await page.get_by_role("link", name="All items").click()
     await expect(page.locator("table.queue tbody tr")).to_have_count(4)
+
+
+async def test_enter_in_the_reason_settles_nothing(
+    served: Any, task: Any, visit: Any, origin: str, *, cookie: Any
+) -> None:
+    campaign = await sentences(served, task)
+    for has_scripts in (True, False):
+        page = (await visit(java_script_enabled=has_scripts)).page
+        await page.context.add_cookies([cookie])
+        await page.goto(f"{origin}/admin/campaigns/{campaign.row.slug}/adjudicate?item=1")
+        await page.get_by_label("Reason (optional)").fill("The context says so.")
+        await page.get_by_label("Reason (optional)").press("Enter")
+        await page.wait_for_timeout(300)
+        await expect(page.get_by_label("Reason (optional)")).to_have_value("The context says so.")
+    assert await campaign.rows("SELECT label FROM adjudications WHERE campaign_id = :campaign") == []
+
+
+PRESS_KEY = (
+    "key => document.body.dispatchEvent(new KeyboardEvent('keydown', {...key, bubbles: true, cancelable: true}))"
+)
+
+
+async def test_keys_that_scroll_choose_nothing_and_other_alphabets_have_the_keys_of_latin_ones(
+    served: Any, task: Any, visit: Any, origin: str, *, cookie: Any
+) -> None:
+    campaign = await sentences(served, task)
+    page = (await visit()).page
+    await page.context.add_cookies([cookie])
+    await page.goto(f"{origin}/admin/campaigns/{campaign.row.slug}/adjudicate")
+    first = await page.locator("#item-title code").inner_text()
+    for key, code in [("PageDown", "Numpad3"), ("ArrowDown", "Numpad2"), ("Home", "Numpad7"), ("End", "Numpad1")]:
+        await page.evaluate(PRESS_KEY, {"key": key, "code": code})
+    await page.wait_for_timeout(300)
+    await expect(page.get_by_text("0 of 2 items without a majority are settled.")).to_be_visible()
+    await page.evaluate(PRESS_KEY, {"key": "т", "code": "KeyN"})
+    await expect(page.locator("#item-title code")).not_to_have_text(first)
+    await expect(page.get_by_text("Keys:")).to_be_visible()
+    await page.evaluate(PRESS_KEY, {"key": "2", "code": "Numpad2"})
+    await expect(page.get_by_text("1 of 2 items without a majority is settled.")).to_be_visible()
+    await expect(page.get_by_text("Keys:")).to_be_visible()
+    await page.evaluate(PRESS_KEY, {"key": "г", "code": "KeyU"})
+    await expect(page.get_by_text("0 of 2 items without a majority are settled.")).to_be_visible()
+
+
+async def test_two_quick_clicks_send_one_label(served: Any, task: Any, visit: Any, origin: str, *, cookie: Any) -> None:
+    campaign = await sentences(served, task)
+    page = (await visit()).page
+    await page.context.add_cookies([cookie])
+    await page.goto(f"{origin}/admin/campaigns/{campaign.row.slug}/adjudicate?item=1")
+    sent: list[str] = []
+
+    async def delay(route: Any) -> None:
+        sent.append(route.request.method)
+        await asyncio.sleep(0.6 if route.request.method == "POST" else 0)
+        await route.continue_()
+
+    await page.route("**/adjudicate*", delay)
+    button = page.get_by_role("button", name="shore")
+    await button.evaluate("button => [0, 200].forEach((pause) => setTimeout(() => button.click(), pause))")
+    await expect(page.get_by_text("1 of 2 items without a majority is settled.")).to_be_visible()
+    assert sent.count("POST") == 1
+    rows = await campaign.rows("SELECT label FROM adjudications WHERE campaign_id = :campaign")
+    assert [tuple(row) for row in rows] == [("shore",)]

@@ -7,7 +7,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts.guards import researcher_router
-from app.analysis.adjudicated_item import load_item_view
+from app.analysis.adjudicated_item import QueueRow, load_item_view
 from app.analysis.adjudication_state import AdjudicationQuery, AdjudicationState, load_adjudication_state
 from app.analysis.dependencies import ProcessFits
 from app.analysis.queue_filter import QUEUE_FILTER_TITLES
@@ -24,6 +24,7 @@ from app.http.paging import Page
 from app.media.thumbnails import load_image_html_by_item_id
 from app.quality.adjudications import adjudicate_item_or_refuse
 from app.quality.decisions import MAX_REASON_CHARACTERS
+from app.quality.replaced_adjudications import load_replaced_label_and_reason
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -67,8 +68,9 @@ async def render_adjudication_page(
     disputed, settled_disputed = state.disputed_and_settled_counts
     shown_number = number_of_shown_item_or_none(state, query)
     shown_id = "" if shown_number is None else state.answers.ids[shown_number]
-    next_number = state.next_open_item_or_none(query.show, shown_id)
-    settled_row = settled_row_of_id_or_none(state, query.after)
+    next_number = None if query.show == "settled" else state.next_open_item_or_none(query.show, shown_id)
+    agreements = [] if query.blind else state.agreement_with_final_labels()
+    settled_row = row_just_settled_or_none(state, query)
     async with database.connect() as connection:
         (shown_row,) = state.rows([shown_number]) if shown_number is not None else (None,)
         context: dict[str, Any] = {
@@ -87,7 +89,9 @@ async def render_adjudication_page(
         "settled_row": settled_row,
         "skip_to": state.answers.ids[next_number] if next_number not in {None, shown_number} else "",
         "votes_are_hidden": query.blind and not (shown_row and shown_row.final_label),
-        "agreements": [] if query.blind else state.agreement_with_final_labels()[:MAX_LISTED_ANNOTATORS],
+        "agreements": agreements[:MAX_LISTED_ANNOTATORS],
+        "agreement_count": len(agreements),
+        "max_listed_annotators": MAX_LISTED_ANNOTATORS,
         "max_reason_length": MAX_REASON_CHARACTERS,
         "entered_reason": entered_reason,
     }
@@ -95,12 +99,14 @@ async def render_adjudication_page(
 
 
 def number_of_shown_item_or_none(state: AdjudicationState, query: AdjudicationQuery) -> int | None:
-    """Return the item that is asked for, else the next open one; None if all are settled.
+    """Return the item that is asked for, else the next open one; None if there is none.
 
     Raises:
         NotFound: `item_not_found`.
 
     """
+    if not query.item and query.show == "settled":
+        return None
     if not query.item:
         return state.next_open_item_or_none(query.show, query.after)
     number = state.number_of_id_or_none(query.item)
@@ -112,12 +118,13 @@ def number_of_shown_item_or_none(state: AdjudicationState, query: AdjudicationQu
     return number
 
 
-def settled_row_of_id_or_none(state: AdjudicationState, item_id: str) -> Any:
-    """Return the row of the item that was settled just now, None without one."""
-    number = state.number_of_id_or_none(item_id) if item_id else None
+def row_just_settled_or_none(state: AdjudicationState, query: AdjudicationQuery) -> QueueRow | None:
+    """Return the row of the item that was settled just now; None without one, or if it was decided again since."""
+    number = state.number_of_id_or_none(query.after) if query.after else None
     if number is None or number not in state.settled_items:
         return None
-    return state.rows([number])[0]
+    (row,) = state.rows([number])
+    return row if row.adjudication and row.adjudication.id == query.decision else None
 
 
 @router.post("/adjudicate")
@@ -132,40 +139,46 @@ async def submit_adjudication(
     query: Annotated[AdjudicationQuery, Query()],
     now: Now,
 ) -> Response:
-    """Store a final label and show the next item; an empty label takes the present one back and shows its item again.
+    """Store a final label and show the next item.
 
+    An empty label takes the present one back, and Undo restores the decision before: both show the item again.
     If another researcher decided meanwhile, the item is shown with that decision.
     """
     item_id, label, reason = form.get("item", ""), form.get("label") or None, form.get("reason", "")
+    replaces, is_undo = parse_adjudication_id_or_zero(form.get("replaces", "")), bool(form.get("undo"))
     try:
         async with database.begin() as connection:
             campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-            await adjudicate_item_or_refuse(
+            if is_undo:
+                label, reason = await load_replaced_label_and_reason(connection, campaign, replaces)
+            made = await adjudicate_item_or_refuse(
                 connection,
                 campaign.find_criterion_or_refuse(query.criterion),
                 item_id,
                 label,
                 reason=reason,
-                replaces=parse_adjudication_id_or_zero(form.get("replaces", "")),
+                replaces=replaces,
                 now=now,
             )
     except (Conflict, Invalid) as refusal:
         if refusal.code in {"no_labels", "not_launched"}:
             raise
-        shown = query.model_copy(update={"item": item_id, "after": ""})
         return await render_adjudication_page(
             request,
             database,
             reading,
             fits,
             slug=slug,
-            query=shown,
+            query=query.model_copy(update={"item": item_id, "after": "", "decision": 0}),
             refusal=refusal,
-            entered_reason=reason[:MAX_REASON_CHARACTERS],
+            entered_reason="" if is_undo else reason[:MAX_REASON_CHARACTERS],
         )
-    fields = query.query_fields(**{"item": "", "after": item_id} if label else {"item": item_id, "after": ""})
-    notice = [] if label else [("done", "label-reopened")]
-    return RedirectResponse(f"/admin/campaigns/{slug}/adjudicate?{urlencode([*fields, *notice])}", status_code=303)
+    if label and not is_undo:
+        fields = query.query_fields(item="", after=item_id, decision=made.id)
+    else:
+        notice = "label-restored" if label else "label-reopened"
+        fields = [*query.query_fields(item=item_id, after="", decision=0), ("done", notice)]
+    return RedirectResponse(f"/admin/campaigns/{slug}/adjudicate?{urlencode(fields)}", status_code=303)
 
 
 def parse_adjudication_id_or_zero(text: str) -> int:
