@@ -17,9 +17,10 @@ from app.designs.criteria import Criterion
 from app.http.paging import AddressQuery, PageNumber
 from app.quality.adjudications import (
     Adjudication,
+    drop_items_after,
     labels_in_force,
     load_latest_adjudications_by_item,
-    refuse_criterion_without_adjudication,
+    refuse_criterion_that_cannot_be_adjudicated,
 )
 from app.record.campaign import load_campaign_for_page_or_refuse
 from app.uploads import MAX_ID_CHARACTERS
@@ -115,10 +116,10 @@ async def load_adjudication_state(
     async with engine.connect() as connection:
         campaign = await load_campaign_for_page_or_refuse(connection, slug)
     criterion = campaign.find_criterion_or_refuse(criterion_name)
-    refuse_criterion_without_adjudication(criterion)
+    refuse_criterion_that_cannot_be_adjudicated(criterion)
     answers, queue = await fits.load_answers_and_fit(
         reading_engine, slug, "label_queue", build_label_queue, criterion=criterion_name
     )
     async with engine.connect() as connection:  # after the fit, which may take seconds
         adjudication_by_item = await load_latest_adjudications_by_item(connection, criterion)
-    return AdjudicationState(criterion, answers, queue, adjudication_by_item)
+    return AdjudicationState(criterion, answers, queue, drop_items_after(adjudication_by_item, answers.n_items))

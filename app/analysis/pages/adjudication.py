@@ -7,7 +7,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts.guards import researcher_router
-from app.analysis.adjudicated_item import load_item_view
+from app.analysis.adjudicated_item import load_item_view, load_rows_with_current_texts
 from app.analysis.adjudication_state import AdjudicationQuery, AdjudicationState, load_adjudication_state
 from app.analysis.dependencies import ProcessFits
 from app.analysis.queue_filter import QUEUE_FILTER_TITLES
@@ -71,6 +71,7 @@ async def render_adjudication_page(
     settled_row = settled_row_of_id_or_none(state, query.after)
     async with database.connect() as connection:
         (shown_row,) = state.rows([shown_number]) if shown_number is not None else (None,)
+        rows = await load_rows_with_current_texts(connection, campaign, rows)
         context: dict[str, Any] = {
             "item": shown_row and await load_item_view(connection, state.criterion, state.answers, shown_row),
             "thumbnails": await load_image_html_by_item_id(connection, campaign, [row.id for row in rows]),
