@@ -1,15 +1,17 @@
 """Answers are kept for a while; what a researcher settles is always shown as it is now."""
 
 import csv
+import dataclasses
 import io
 
 import pytest
 
 from app.analysis.adjudication_state import load_adjudication_state
 from app.analysis.fit_cache import FitCache
+from app.errors import NotFound
 from app.imports.text_corrections import store_corrected_text_returning_version
 from tests.adjudication.labelled import create_labelled_campaign, settle
-from tests.annotation.hits.campaigns import NOW, execute_sql
+from tests.annotation.hits.campaigns import NOW, create_annotator, execute_sql, submit_scores, try_to_lease_hit
 
 PAGE = "/admin/campaigns/verbs/adjudicate"
 API = "/api/v1/campaigns/verbs/adjudications"
@@ -78,3 +80,26 @@ async def test_files_leave_out_a_final_label_of_an_item_that_is_newer_than_the_a
     reply = await researcher.get(f"/admin/campaigns/verbs/export/{name}.csv")
     assert reply.status_code == 200
     assert not {row["adjudicated"] for row in csv.DictReader(io.StringIO(reply.text))} - {""}
+
+
+async def test_the_next_item_needs_no_new_fit_within_a_minute_and_later_has_the_newest_answers(
+    researcher, engine, monkeypatch
+):
+    campaign = await create_labelled_campaign(engine)
+    assert "0 of 2 items" in (await researcher.get(PAGE)).text
+    visit = await create_annotator(engine, campaign, "eve")
+    hit = await try_to_lease_hit(engine, visit)
+    await submit_scores(engine, visit, hit, scores=[1.0 for _ in hit.items])
+    await settle(engine, campaign, "v3", "no")
+    going_on = (await researcher.get(PAGE, params={"after": "v3"})).text
+    assert "1 of 2 items without a majority is settled." in going_on
+    monkeypatch.setattr("app.analysis.adjudication_state.MAX_QUEUE_AGE_SECONDS", 0.0)
+    later = (await researcher.get(PAGE, params={"after": "v3"})).text
+    assert "1 of 2 items" not in later
+
+
+async def test_a_campaign_that_was_deleted_meanwhile_is_refused_as_not_found(engine):
+    campaign = await create_labelled_campaign(engine)
+    with pytest.raises(NotFound) as refusal:
+        await settle(engine, dataclasses.replace(campaign, id=campaign.id + 1000), "v1", "no")
+    assert refusal.value.code == "campaign_not_found"

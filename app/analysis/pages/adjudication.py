@@ -58,7 +58,8 @@ async def render_adjudication_page(
     refusal: Conflict | Invalid | None = None,
     entered_reason: str = "",
 ) -> HTMLResponse:
-    state = await load_adjudication_state(fits, database, reading, slug, query.criterion)
+    is_going_on = bool(query.after or query.item)
+    state = await load_adjudication_state(fits, database, reading, slug, query.criterion, may_lag=is_going_on)
     campaign = state.criterion.campaign
     allow_https_media_if_campaign_does(request, campaign)
     listed = state.item_numbers(query.show)
