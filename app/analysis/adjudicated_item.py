@@ -1,11 +1,11 @@
 """One item as a researcher sees it while settling its label: text, votes, comments, estimate and earlier decision."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.label_queue import LabelQueue
@@ -21,6 +21,8 @@ from app.record import remarks
 
 MAX_REMARKS_OF_ITEM = 20
 MAX_DIGIT_KEY = 9  # labels after the ninth have no key
+
+FIND_CURRENT_TEXTS = text("SELECT number, shown FROM items WHERE campaign_id = :campaign AND number = ANY(:numbers)")
 
 
 @dataclass(frozen=True)
@@ -114,11 +116,22 @@ def build_label_choices(criterion: Criterion[Campaign], answers: Answers, item_n
     ]
 
 
+async def load_rows_with_current_texts(
+    connection: AsyncConnection, campaign: Campaign, rows: Sequence[QueueRow]
+) -> list[QueueRow]:
+    """Return the rows with the items' texts as of now: one may have been corrected since the answers were read."""
+    parameters = {"campaign": campaign.id, "numbers": [row.number for row in rows]}
+    found = await connection.execute(FIND_CURRENT_TEXTS, parameters)
+    text_by_number = {item.number: item.shown for item in found}
+    return [replace(row, shown=text_by_number.get(row.number, row.shown)) for row in rows]
+
+
 async def load_item_view(
     connection: AsyncConnection, criterion: Criterion[Campaign], answers: Answers, row: QueueRow
 ) -> ItemView:
     """Load what is shown of an item, with its newest comments."""
     campaign = criterion.campaign
+    (row,) = await load_rows_with_current_texts(connection, campaign, [row])
     rendered = await render_campaign_items(await driver_of(connection), campaign, [row.number], [row.shown])
     item_remarks = None
     if await remarks.are_remarks_asked_or_stored(connection, campaign):

@@ -1,8 +1,8 @@
 """Queue of items whose labels a researcher may settle: those without a majority first, then the least certain."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
-from functools import cached_property
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,27 +23,20 @@ class LabelQueue:
         votes: Number of annotators who gave each label, (N, K).
         label: Most probable label by Dawid and Skene's model, (N,); -1 where there is none.
         confidence: Probability that this label is right, (N,); NaN where it is unknown.
+        is_disputed: Whether an item has two or more votes and no label has more than half of them, (N,).
+        worst_first: Numbers of all items, as `sort_items_worst_first` returns them, (N,).
+        number_by_id: Number of each item by its id.
+        built_at: When the queue was built, in seconds of the process's monotonic clock.
 
     """
 
     votes: Integers
     label: Integers
     confidence: Array
-
-    @cached_property
-    def is_disputed(self) -> Mask:
-        """Whether an item has two or more votes and no label has more than half of them, (N,)."""
-        return has_no_majority(self.votes)
-
-    @cached_property
-    def worst_first(self) -> Integers:
-        """Numbers of all items: without a majority, then by rising confidence, then by falling entropy of votes, (N,).
-
-        Items without votes come last, since there is nothing to settle yet.
-        """
-        confidence = np.where(np.isfinite(self.confidence), self.confidence, 0.0)
-        is_unjudged = self.votes.sum(axis=1) == 0
-        return np.lexsort((-entropy_of_votes(self.votes), confidence, ~self.is_disputed, is_unjudged))
+    is_disputed: Mask
+    worst_first: Integers
+    number_by_id: Mapping[str, int]
+    built_at: float = field(default_factory=time.monotonic)
 
     def is_listed(self, shown: QueueFilter, settled_items: Collection[int]) -> Mask:
         """Return whether a filter keeps an item, (N,)."""
@@ -53,10 +46,9 @@ class LabelQueue:
         is_settled[[*settled_items]] = True
         return ~is_settled if shown == "open" else is_settled
 
-    def item_numbers(self, shown: QueueFilter, settled_items: Collection[int]) -> list[int]:
+    def item_numbers(self, shown: QueueFilter, settled_items: Collection[int]) -> Integers:
         """Return the numbers of the items that a filter keeps, the worst first."""
-        numbers: list[int] = self.worst_first[self.is_listed(shown, settled_items)[self.worst_first]].tolist()
-        return numbers
+        return self.worst_first[self.is_listed(shown, settled_items)[self.worst_first]]
 
     def next_open_item_or_none(
         self, shown: QueueFilter, settled_items: Collection[int], after: int | None
@@ -74,8 +66,18 @@ class LabelQueue:
 
     def count_disputed_and_settled(self, settled_items: Collection[int]) -> tuple[int, int]:
         """Return the number of items without a majority, and how many of these are settled."""
-        disputed = np.flatnonzero(self.is_disputed).tolist()
-        return len(disputed), sum(number in settled_items for number in disputed)
+        return int(self.is_disputed.sum()), int(self.is_disputed[[*settled_items]].sum())
+
+
+def sort_items_worst_first(votes: Integers, confidence: Array) -> Integers:
+    """Return the numbers of all items: without a majority, then by rising confidence, then by falling entropy of votes,
+    (N,).
+
+    Items without votes come last, since there is nothing to settle yet.
+    """
+    known_confidence = np.where(np.isfinite(confidence), confidence, 0.0)
+    is_unjudged = votes.sum(axis=1) == 0
+    return np.lexsort((-entropy_of_votes(votes), known_confidence, ~has_no_majority(votes), is_unjudged))
 
 
 def entropy_of_votes(votes: Integers) -> Array:
@@ -87,13 +89,28 @@ def entropy_of_votes(votes: Integers) -> Array:
 
 
 def build_label_queue(answers: Answers) -> LabelQueue:
-    """Return the queue of a campaign's items; without a fit, labels and confidence are those of the votes."""
+    """Return the queue of a campaign's items; without a fit, labels and confidence are those of the votes.
+
+    All that takes long with many items is computed here, in the thread of the fit.
+    """
     votes = count_votes_of_items(answers)
     try:
         label, confidence = consensus(fit_dawid_skene_with_cautious_posteriors(answers, Options().classes))
     except Inestimable:
         label, confidence = plurality_label_and_share(votes)
-    return LabelQueue(votes, label, confidence)
+    return queue_of_estimated_labels(votes, label, confidence, answers.ids)
+
+
+def queue_of_estimated_labels(votes: Integers, label: Integers, confidence: Array, ids: Sequence[str]) -> LabelQueue:
+    """Return the queue of items with these ids; the other parameters are its attributes."""
+    return LabelQueue(
+        votes,
+        label,
+        confidence,
+        has_no_majority(votes),
+        sort_items_worst_first(votes, confidence),
+        {item_id: number for number, item_id in enumerate(ids)},
+    )
 
 
 def plurality_label_and_share(votes: Integers) -> tuple[Integers, Array]:

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.analysis.method_types import LazyTable
 from app.analysis.result_types import Cell
 from app.designs.campaign import Campaign
-from app.errors import Conflict
+from app.quality.adjudications import no_item_labels_error
 from app.text.spreadsheets import guard_against_formula
 from app.text.table_formats import RowCells, TableStream
 
@@ -30,9 +30,7 @@ FIND_ADJUDICATIONS = text("""
 def refuse_campaign_without_item_labels(campaign: Campaign) -> None:
     """Raise `Conflict` (`no_labels`) if annotators choose no labels for items."""
     if not campaign.has_item_labels:
-        raise Conflict(
-            f"Annotators of “{campaign.name}” do not choose labels for items, so none can be settled.", code="no_labels"
-        )
+        raise no_item_labels_error(campaign)
 
 
 async def open_adjudications_table(connection: AsyncConnection, campaign: Campaign) -> TableStream:

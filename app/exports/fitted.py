@@ -11,7 +11,7 @@ from app.analysis.score_tables import all_scores_column_definitions, rows_of_all
 from app.analysis.scores import refuse_without_answers
 from app.exports.adjudicated_labels import judgments_with_final_labels, table_with_final_labels
 from app.exports.export_types import ExportRequest
-from app.quality.adjudications import load_adjudicated_label_by_item
+from app.quality.adjudications import drop_items_after, load_adjudicated_label_by_item
 from app.text.table_formats import RowCells, TableStream
 
 FITTED_ROWS_PER_BATCH = 1_000
@@ -82,7 +82,7 @@ async def load_adjudicated_label_by_item_id(request: ExportRequest) -> dict[str,
     answers = await request.fits.load_answers(request.engine, request.slug, criterion=request.criterion)
     async with request.engine.connect() as connection:
         label_by_number = await load_adjudicated_label_by_item(connection, request.chosen)
-    return {answers.ids[number]: label for number, label in label_by_number.items()}
+    return {answers.ids[number]: label for number, label in drop_items_after(label_by_number, answers.n_items).items()}
 
 
 async def load_answers_and_fit_export_table(

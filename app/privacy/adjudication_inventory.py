@@ -2,9 +2,9 @@
 
 from app.privacy.inventory_types import ERASED_REASON, NAMES_RESEARCHER, PersonalTable, personal_column
 
-# By their name on pages, as a word, or by their pseudonym in exports.
+# By their name on pages, as a word in any case, or by their pseudonym in exports.
 REASON_NAMES_ANNOTATOR_SQL = r"""campaign_id = :campaign AND (
-    reason ~ ('\m' || CAST(:name AS text) || '\M') OR strpos(reason, (
+    reason ~* ('\m' || CAST(:name AS text) || '\M') OR strpos(reason, (
         SELECT a.pseudonym FROM annotators a WHERE a.campaign_id = :campaign AND a.id = :annotator)) > 0)"""
 
 ADJUDICATIONS_TABLE = PersonalTable(

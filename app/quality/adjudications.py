@@ -8,7 +8,7 @@ label takes the label back.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -39,6 +39,8 @@ STORE_ADJUDICATION = text("""
 """)
 HAS_ANY_ADJUDICATION = text("SELECT EXISTS (SELECT FROM adjudications WHERE campaign_id = :campaign)")
 
+Decision = TypeVar("Decision")
+
 
 @dataclass(frozen=True)
 class Adjudication:
@@ -59,14 +61,18 @@ class Adjudication:
     decided_at: datetime
 
 
-def refuse_criterion_without_adjudication(criterion: Criterion[Campaign]) -> None:
+def refuse_criterion_that_cannot_be_adjudicated(criterion: Criterion[Campaign]) -> None:
     """Raise `Conflict` (`no_labels`, `not_launched`) if no label of its items can be chosen."""
     campaign = criterion.campaign
     if campaign.segment_count or not criterion.design.classes:
-        raise Conflict(
-            f"Annotators of “{campaign.name}” do not choose labels for items, so none can be settled.", code="no_labels"
-        )
+        raise no_item_labels_error(campaign)
     refuse_draft(campaign, campaign.status)
+
+
+def no_item_labels_error(campaign: Campaign) -> Conflict:
+    return Conflict(
+        f"Annotators of “{campaign.name}” do not choose labels for items, so none can be settled.", code="no_labels"
+    )
 
 
 def refuse_draft(campaign: Campaign, status: str) -> None:
@@ -87,6 +93,11 @@ def adjudications_by_item(rows: Any) -> dict[int, Adjudication]:
     return {
         row.item: Adjudication(row.id, row.item, row.label, row.reason, row.decided_by, row.decided_at) for row in rows
     }
+
+
+def drop_items_after(adjudication_by_item: Mapping[int, Decision], item_count: int) -> dict[int, Decision]:
+    """Return what is about the first items: answers that were read before may not have the others yet."""
+    return {item: decision for item, decision in adjudication_by_item.items() if item < item_count}
 
 
 async def load_adjudicated_label_by_item(connection: AsyncConnection, criterion: Criterion[Campaign]) -> dict[int, str]:
@@ -146,16 +157,18 @@ async def adjudicate_item_or_refuse(
 
     Raises:
         Conflict: `no_labels`, `not_launched`, `adjudication_changed`, `not_adjudicated`.
-        NotFound: `item_not_found`.
+        NotFound: `campaign_not_found`, `item_not_found`.
         Invalid: `label_unknown`, `reason_too_long`, `reason_invalid`.
 
     """
-    refuse_criterion_without_adjudication(criterion)
+    refuse_criterion_that_cannot_be_adjudicated(criterion)
     refuse_unknown_label(criterion, label)
     stripped_reason = "" if is_blank(reason) else strip_reason_or_refuse(reason)
     # Of two researchers, the later one waits here, and then sees the decision of the first.
-    lock = await connection.execute(LOCK_CAMPAIGN_FOR_DECISION, {"campaign": criterion.campaign.id})
-    refuse_draft(criterion.campaign, lock.scalar_one())
+    status = await connection.scalar(LOCK_CAMPAIGN_FOR_DECISION, {"campaign": criterion.campaign.id})
+    if status is None:
+        raise NotFound(f"“{criterion.campaign.name}” was deleted meanwhile.", code="campaign_not_found")
+    refuse_draft(criterion.campaign, status)
     number = await find_item_number_or_refuse(connection, criterion.campaign, item_id)
     latest = await load_latest_adjudication_or_none(connection, criterion, number)
     if (latest.id if latest else 0) != replaces:

@@ -37,7 +37,7 @@ MAX_SPREADSHEET_DIGITS = 15  # of a number in Excel
 ID_COLUMNS = frozenset(
     (
         *("id", "item", "annotator", "name", "hit", "segment", "shown_as", "system", "assignment", "leader"),
-        *("shown", "text", "source", "reference", "output", "label", "condition"),
+        *("shown", "text", "source", "reference", "output", "label", "condition", "adjudicated", "item_label"),
     )
 )
 

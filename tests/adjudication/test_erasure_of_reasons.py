@@ -14,7 +14,7 @@ async def test_reasons_that_name_an_erased_person_are_overwritten_and_others_sta
     engine = app.state.database
     campaign = await create_labelled_campaign(engine)
     pseudonym = await fetch_value(engine, "SELECT pseudonym FROM annotators ORDER BY id LIMIT 1")
-    await settle(engine, campaign, "v0", "yes", reason="A1 read it twice")
+    await settle(engine, campaign, "v0", "yes", reason="a1 read it twice")
     await settle(engine, campaign, "v1", "no", reason=f"as {pseudonym} says")
     await settle(engine, campaign, "v2", "no", reason="A11 and A2 agree")
     await settle(engine, campaign, "v3", "no")

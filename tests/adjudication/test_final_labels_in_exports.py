@@ -10,6 +10,7 @@ import zipfile
 
 import pytest
 
+from app.text.spreadsheets import ID_COLUMNS
 from tests.adjudication.labelled import create_labelled_campaign, settle
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows
 from tests.campaigns.drafts import create_draft, import_items
@@ -166,3 +167,8 @@ async def test_commands_list_settle_change_and_reopen(easel, engine):
     assert [(row["item"], row["adjudicated"]) for row in rows] == [("v1", "yes")]
     assert (await run("labels", "reopen", "verbs", "v1")).exit_code == 0
     assert json.loads((await run("labels", "list", "verbs", "--show", "settled", "--json")).output) == []
+
+
+@pytest.mark.parametrize("column", ["adjudicated", "item_label"])
+def test_labels_that_look_like_numbers_stay_texts_in_spreadsheets(column):
+    assert column in ID_COLUMNS

@@ -3,12 +3,13 @@
 import numpy as np
 
 from app.analysis.fit_cache import FitCache
-from app.analysis.label_queue import LabelQueue, build_label_queue
+from app.analysis.label_queue import build_label_queue, queue_of_estimated_labels
 from tests.adjudication.labelled import create_labelled_campaign
 
 
 def queue_of(votes, confidence):
-    return LabelQueue(np.array(votes), np.argmax(votes, axis=1), np.array(confidence))
+    ids = [f"v{k}" for k, _ in enumerate(votes)]
+    return queue_of_estimated_labels(np.array(votes), np.argmax(votes, axis=1), np.array(confidence), ids)
 
 
 def test_an_item_has_no_majority_if_half_of_its_votes_or_fewer_agree():
@@ -28,10 +29,10 @@ def test_among_equally_confident_items_those_with_more_divided_votes_come_first(
 
 def test_a_filter_keeps_settled_items_or_the_others():
     queue = queue_of([[3, 0], [1, 1], [2, 2]], [0.9, 0.5, 0.6])
-    assert queue.item_numbers("disputed", {2}) == [1, 2]
-    assert queue.item_numbers("open", {2}) == [1, 0]
-    assert queue.item_numbers("settled", {2}) == [2]
-    assert queue.item_numbers("all", {2}) == [1, 2, 0]
+    assert queue.item_numbers("disputed", {2}).tolist() == [1, 2]
+    assert queue.item_numbers("open", {2}).tolist() == [1, 0]
+    assert queue.item_numbers("settled", {2}).tolist() == [2]
+    assert queue.item_numbers("all", {2}).tolist() == [1, 2, 0]
     assert queue.count_disputed_and_settled({0, 2}) == (2, 1)
 
 
@@ -53,6 +54,8 @@ async def test_a_campaign_s_queue_has_its_votes_and_the_labels_of_the_analysis(a
     assert queue.votes.tolist() == [[4, 0, 0], [1, 2, 1], [0, 3, 1], [1, 2, 1]]
     assert (queue.label[0], queue.label[2]) == (0, 1)
     assert set(queue.worst_first[:2].tolist()) == {1, 3}
+    assert queue.number_by_id == {"v0": 0, "v1": 1, "v2": 2, "v3": 3}
+    assert {"is_disputed", "worst_first", "number_by_id"} <= {*vars(queue)}  # not left to the event loop
     assert queue.confidence[0] > queue.confidence[1]
 
 

@@ -7,7 +7,7 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from app.accounts.guards import program_router
-from app.analysis.adjudicated_item import QueueRow
+from app.analysis.adjudicated_item import QueueRow, load_rows_with_current_texts
 from app.analysis.adjudication_state import load_adjudication_state
 from app.analysis.dependencies import ProcessFits
 from app.analysis.queue_filter import QueueFilter
@@ -106,12 +106,15 @@ async def list_items_to_adjudicate(
     state = await load_adjudication_state(fits, database, reading, slug, query.criterion)
     listed = state.item_numbers(query.show)
     page: Page[Any] = Page(query.page, query.size, len(listed))
+    rows = state.rows(listed[page.offset : page.offset + page.size])
+    async with database.connect() as connection:
+        rows = await load_rows_with_current_texts(connection, state.criterion.campaign, rows)
     disputed, settled = state.disputed_and_settled_counts
     return LabelQueueSchema(
         no_majority=disputed,
         no_majority_settled=settled,
         total=page.total,
-        items=[QueuedItemSchema.from_row(row) for row in state.rows(listed[page.offset : page.offset + page.size])],
+        items=[QueuedItemSchema.from_row(row) for row in rows],
     )
 
 

@@ -7,7 +7,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts.guards import researcher_router
-from app.analysis.adjudicated_item import QueueRow, load_item_view
+from app.analysis.adjudicated_item import QueueRow, load_item_view, load_rows_with_current_texts
 from app.analysis.adjudication_state import AdjudicationQuery, AdjudicationState, load_adjudication_state
 from app.analysis.dependencies import ProcessFits
 from app.analysis.queue_filter import QUEUE_FILTER_TITLES
@@ -59,7 +59,8 @@ async def render_adjudication_page(
     refusal: Conflict | Invalid | None = None,
     entered_reason: str = "",
 ) -> HTMLResponse:
-    state = await load_adjudication_state(fits, database, reading, slug, query.criterion)
+    is_going_on = bool(query.after or query.item)
+    state = await load_adjudication_state(fits, database, reading, slug, query.criterion, may_lag=is_going_on)
     campaign = state.criterion.campaign
     allow_https_media_if_campaign_does(request, campaign)
     listed = state.item_numbers(query.show)
@@ -73,6 +74,7 @@ async def render_adjudication_page(
     settled_row = row_just_settled_or_none(state, query)
     async with database.connect() as connection:
         (shown_row,) = state.rows([shown_number]) if shown_number is not None else (None,)
+        rows = await load_rows_with_current_texts(connection, campaign, rows)
         context: dict[str, Any] = {
             "item": shown_row and await load_item_view(connection, state.criterion, state.answers, shown_row),
             "thumbnails": await load_image_html_by_item_id(connection, campaign, [row.id for row in rows]),
