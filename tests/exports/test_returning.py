@@ -4,16 +4,32 @@ import io
 import zipfile
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.accounts import members
 from app.annotation.onboarding import personal_links
+from app.annotation.platforms.same_person import SAME_PERSON_PARAMETERS
+from app.exports.returning import FIND_SAME_PEOPLE
 from tests.accounts.reaching import log_in_with_role
 from tests.accounts.test_downloads import DOWNLOADS
-from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, fetch_rows, store_settings
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    store_settings,
+)
+from tests.annotation.hits.test_query_plans import plan_nodes
 from tests.annotation.onboarding.test_participants import answer_one_hit
 from tests.annotation.onboarding.test_people import links_of
 from tests.exports.test_unanswered import rows_of
+
+MANY_ANNOTATORS = """
+    INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
+    SELECT :campaign, 'prolific', CAST(n AS text), CAST(n AS text), now() FROM generate_series(1, 20000) AS n
+"""
 
 
 async def pseudonym_of(engine: AsyncEngine, campaign, worker_id: str) -> str:
@@ -121,3 +137,21 @@ async def test_a_person_who_came_in_two_ways_has_a_row_for_each_earlier_annotato
     rows = await rows_of(engine, second.slug, "returning")
     earlier = [await pseudonym_of(engine, first, worker_id) for worker_id in ("5f01", "1")]
     assert [(row["name"], row["earlier_annotator"]) for row in rows] == [("A1", annotator) for annotator in earlier]
+
+
+@pytest.mark.own_database
+@pytest.mark.parametrize("plan_cache_mode", ["force_generic_plan", "force_custom_plan"])
+async def test_people_of_a_large_campaign_are_found_by_index(engine, plan_cache_mode):
+    campaign = await create_running_campaign(engine)
+    await execute_sql(engine, MANY_ANNOTATORS, campaign=campaign.id)
+    await execute_sql(engine, "ANALYZE annotators")
+    parameters = {**SAME_PERSON_PARAMETERS, "campaign": campaign.id, "platforms": ["prolific"] * 3, "people": [*"abc"]}
+    explain = text(f"EXPLAIN (FORMAT JSON) {FIND_SAME_PEOPLE.text}")
+    async with engine.connect() as connection:
+        await connection.execute(text(f"SET LOCAL plan_cache_mode = {plan_cache_mode}"))
+        ((plan,),) = (await connection.execute(explain, parameters)).all()
+    nodes = list(plan_nodes("same people", plan[0]["Plan"]))
+    used = [node for node in nodes if node.index.startswith("annotators")]
+    assert len(used) == 2
+    assert [node for node in used if "worker_id" not in node.condition] == []
+    assert [node for node in nodes if node.kind in ("Seq Scan", "Hash Join", "Merge Join")] == []
