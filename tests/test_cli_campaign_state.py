@@ -2,11 +2,15 @@
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by name)
 
+import asyncio
 import json
+import os
 import re
 
 import pytest
 
+from app.database.session import create_engine
+from tests.annotation.hits.campaigns import execute_sql
 from tests.test_cli import easel, files, running  # noqa: F401  (fixtures)
 
 
@@ -80,3 +84,32 @@ def test_alerts_are_listed_until_they_are_marked_as_seen(easel, running):
     assert "The campaign is finished." in easel("campaign", "alerts", running, "--seen").output
     assert "unseen alerts" not in easel("campaign", "show", running).output
     assert "(alert_not_found)" in easel("campaign", "alerts", running, "--mark", alert["id"] + 1).stderr
+
+
+RAISE_ALERTS = """
+    INSERT INTO alerts (campaign_id, kind, occasion, about)
+    SELECT c.id, :kind, CAST(n AS text), 'Ann' FROM campaigns c, generate_series(1, :count) AS n WHERE c.slug = :slug
+"""
+
+
+def raise_alerts(slug, kind, count):
+    async def insert_alerts():
+        engine = create_engine(os.environ["DATABASE_URL"], pool_size=1)
+        await execute_sql(engine, RAISE_ALERTS, slug=slug, kind=kind, count=count)
+        await engine.dispose()
+
+    asyncio.run(insert_alerts())
+
+
+def test_all_unseen_alerts_are_counted_and_alerts_that_count_the_same_are_one(easel, running):
+    raise_alerts(running, "held", 60)
+    raise_alerts(running, "turned_away", 70)
+    assert f"unseen alerts: 61; see `easel campaign alerts {running}`" in easel("campaign", "show", running).output
+    listed = json.loads(easel("campaign", "alerts", running, "--json").output)
+    assert [alert["kind"] for alert in listed] == ["turned_away"] + ["held"] * 49
+
+
+def test_an_alert_is_marked_or_seen_ones_are_listed_but_not_both(easel, running):
+    refused = easel("campaign", "alerts", running, "--seen", "--mark", 1)
+    assert refused.exit_code == 2
+    assert "--mark comes without --seen." in refused.stderr

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import ColumnElement, Row, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.account_tables import alert_messages, alerts
@@ -24,20 +24,25 @@ async def load_newest_seen_or_unseen_alerts(
 
     Unseen alerts that count something are left out if a newer one counts the same.
     """
-    is_seen = alerts.c.seen_at.is_not(None) if want_seen else alerts.c.seen_at.is_(None)
-    statement = select(alerts).where(alerts.c.campaign_id == campaign_id, is_seen)
-    newest = (await connection.execute(statement.order_by(alerts.c.id.desc()).limit(MAX_ALERTS_SHOWN))).all()
-    return newest if want_seen else without_outdated_counts(newest)
+    is_seen = (alerts.c.campaign_id == campaign_id) & alerts.c.seen_at.is_not(None)
+    statement = select(alerts).where(is_seen if want_seen else unseen_alerts_sql_condition(campaign_id))
+    return (await connection.execute(statement.order_by(alerts.c.id.desc()).limit(MAX_ALERTS_SHOWN))).all()
 
 
-def without_outdated_counts(newest: Sequence[Row[Any]]) -> list[Row[Any]]:
-    """Return alerts, which begin with the newest, without older ones that count the same as a newer one."""
-    kinds = [alert.kind for alert in newest]
-    return [
-        alert
-        for place, alert in enumerate(newest)
-        if alert.kind not in COUNTING_KINDS or alert.kind not in kinds[:place]
-    ]
+async def count_unseen_alerts(connection: AsyncConnection, campaign_id: int) -> int:
+    """Return how many unseen alerts a campaign has; those that count the same are one."""
+    statement = select(func.count()).select_from(alerts).where(unseen_alerts_sql_condition(campaign_id))
+    return (await connection.execute(statement)).scalar_one()
+
+
+def unseen_alerts_sql_condition(campaign_id: int) -> ColumnElement[bool]:
+    """Return an SQL condition for the unseen alerts of a campaign, without older ones that count the same as a newer
+    one.
+    """
+    is_unseen = (alerts.c.campaign_id == campaign_id) & alerts.c.seen_at.is_(None)
+    counts = alerts.c.kind.in_(COUNTING_KINDS)
+    newest_counts = select(func.max(alerts.c.id)).where(is_unseen, counts).group_by(alerts.c.kind)
+    return is_unseen & (~counts | alerts.c.id.in_(newest_counts))
 
 
 async def mark_alert_seen_or_refuse(

@@ -39,12 +39,12 @@ def print_campaign_state(slug: str, *, shows_all: bool, as_json: bool) -> None:
     """Show a campaign's state, progress, goal, next step and links for annotators. JSON always has all settings. The
     links of an experiment's arm lead to a random arm.
     """
-    from app.alerts.listings import load_newest_seen_or_unseen_alerts
+    from app.alerts.listings import count_unseen_alerts
     from app.campaigns import lifecycle, summaries
 
     async def load_row_and_unseen_count(connection: AsyncConnection) -> tuple[CampaignWithProgress, int]:
         row = await summaries.load_campaign_with_progress_or_refuse(connection, slug)
-        return row, len(await load_newest_seen_or_unseen_alerts(connection, row.id))
+        return row, await count_unseen_alerts(connection, row.id)
 
     row, unseen_alerts = run_in_transaction(load_row_and_unseen_count)
     settings = lifecycle.unchecked_settings_with_deliverable_emails(row).model_dump()
@@ -146,6 +146,8 @@ def print_or_mark_alerts(slug: str, *, want_seen: bool, alert_id: int | None, as
     """List the newest 50 unseen alerts of a campaign, newest first, or mark one as seen."""
     from app.database.alerts import alert_sentence
 
+    if want_seen and alert_id is not None:
+        raise click.UsageError("--mark comes without --seen.")
     if alert_id is not None:
         run_in_transaction(partial(mark_alert_seen, slug, alert_id))
         click.echo(f"Marked alert {alert_id} of {slug} as seen.")

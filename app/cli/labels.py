@@ -59,7 +59,8 @@ def print_label_queue(slug: str, *, show: QueueFilter, limit: int, criterion: st
 
 
 def json_fields_of_row(row: QueueRow) -> dict[str, object]:
-    """Return what `--json` prints of an item."""
+    """Return what `--json` prints of an item: the fields of the API."""
+    adjudication = row.adjudication
     return {
         "item": row.id,
         "shown": row.shown,
@@ -67,7 +68,14 @@ def json_fields_of_row(row: QueueRow) -> dict[str, object]:
         "label": row.label,
         "confidence": row.confidence,
         "no_majority": row.is_disputed,
-        "adjudicated": row.final_label,
+        "adjudication": adjudication
+        and {
+            "id": adjudication.id,
+            "label": adjudication.label,
+            "reason": adjudication.reason,
+            "decided_by": adjudication.decided_by,
+            "decided_at": adjudication.decided_at,
+        },
     }
 
 

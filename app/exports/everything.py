@@ -43,7 +43,7 @@ Data of the campaign `{slug}`, exported by Easel {version} on {date} (UTC).
 - Images, recordings and videos are not here: the Export page has them in a zip with the items.
 - Read before you publish: `campaign.yaml` and `settings.json` have completion codes and addresses of your study;
   `visits.csv`, `remarks.csv`, `decisions.csv` and `adjudications.csv` have what people answered about themselves or
-  wrote.
+  wrote; `returning.csv` links annotators with their pseudonyms in earlier campaigns.
 
 ## Files
 

@@ -35,7 +35,7 @@ from app.exports.export_types import (
 from app.exports.fitted import fitted_export_opener_by_name
 from app.exports.items import has_alpha_beta_posterior, open_easl_program_table, open_items_export_table
 from app.exports.responses import open_responses_export_table
-from app.exports.returning import open_returning_annotators_table
+from app.exports.returning import RETURNING_EXPORT
 from app.exports.segments import open_segment_outputs_table
 from app.exports.unanswered import open_items_in_unanswered_hits_table
 from app.record.campaign import load_campaign_by_slug_or_refuse
@@ -147,7 +147,7 @@ TABLE_EXPORTS: dict[str, Export] = {
     "segments": define_campaign_table_export(open_segment_outputs_table, refuse_campaign_without_segments),
     "unanswered": define_campaign_table_export(open_items_in_unanswered_hits_table, is_about_annotators=True),
     "annotators": define_annotator_table_export(annotator_tables.ANNOTATORS),
-    "returning": define_campaign_table_export(open_returning_annotators_table, is_about_annotators=True),
+    "returning": RETURNING_EXPORT,
     "decisions": define_annotator_table_export(annotator_tables.DECISIONS),
     "adjudications": define_campaign_table_export(open_adjudications_table, refuse_campaign_without_item_labels),
     "assignments": define_annotator_table_export(annotator_tables.ASSIGNMENTS),

@@ -1,13 +1,17 @@
 """The export of annotators who took part in earlier campaigns of a study: it links the pseudonyms of its waves."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.participant_check import NAMED_PERSON_ID
 from app.annotation.platforms.same_person import IS_SAME_PERSON, SAME_PERSON_PARAMETERS
+from app.campaigns.referenced_campaigns import load_reachable_slugs
+from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
+from app.exports.export_types import Export, ExportRequest, Pieces, stream_table_from_own_snapshot
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
 
 RETURNING_EXPORT_COLUMNS = ("annotator", "name", "earlier_campaign", "earlier_annotator")
@@ -16,10 +20,6 @@ LIST_PEOPLE = text(f"""
     SELECT a.pseudonym, named.name, a.platform, {NAMED_PERSON_ID} AS person_id
     FROM annotators a JOIN named_annotators named ON named.campaign_id = :campaign AND named.id = a.id
     WHERE a.campaign_id = :campaign ORDER BY a.id
-""")
-
-FIND_CAMPAIGNS = text("""
-    SELECT id, slug FROM campaigns WHERE slug = ANY(CAST(:slugs AS text[])) AND id <> :campaign ORDER BY slug
 """)
 
 # Campaign by campaign, since a statement about annotators of two campaigns would need both shards of a cluster.
@@ -33,13 +33,38 @@ FIND_SAME_PEOPLE = text(f"""
 """)
 
 
-async def open_returning_annotators_table(connection: AsyncConnection, campaign: Campaign) -> TableStream:
-    """Export one row per annotator and earlier campaign in which the same person is an annotator.
+async def load_visible_earlier_campaigns(connection: AsyncConnection, campaign: Campaign) -> list[Campaign]:
+    """Return the campaigns that `only_campaigns` names and whose people the acting researcher may see."""
+    slugs = await load_reachable_slugs(connection, campaign.only_campaigns)
+    return [await load_campaign_by_slug_or_refuse(connection, slug) for slug in sorted(slugs - {campaign.slug})]
 
-    Earlier campaigns are those that `only_campaigns` names. No row has an id or a name of a person.
+
+async def open_returning_annotators_export(request: ExportRequest) -> Pieces:
+    """Open the export, and log the download in each earlier campaign, too."""
+    async with request.engine.begin() as connection:
+        earlier_campaigns = await load_visible_earlier_campaigns(connection, request.campaign)
+        for earlier in earlier_campaigns:
+            await log_change(
+                connection, "people.downloaded", earlier, about=f"returning.{request.format} of {request.slug}"
+            )
+
+    async def open_table(connection: AsyncConnection, campaign: Campaign) -> TableStream:
+        return open_returning_annotators_table(connection, campaign, earlier_campaigns)
+
+    return stream_table_from_own_snapshot(request, open_table, request.campaign)
+
+
+RETURNING_EXPORT = Export(open_returning_annotators_export, is_about_annotators=True)
+
+
+def open_returning_annotators_table(
+    connection: AsyncConnection, campaign: Campaign, earlier_campaigns: Sequence[Campaign]
+) -> TableStream:
+    """Return one row per annotator and annotator of an earlier campaign who is the same person.
+
+    A person who came to an earlier campaign in two ways, such as by a platform and by a personal link, has two rows. No
+    row has an id or a name of a person.
     """
-    found = await connection.execute(FIND_CAMPAIGNS, {"slugs": campaign.only_campaigns, "campaign": campaign.id})
-    earlier_campaigns = found.all()
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
         if not earlier_campaigns:

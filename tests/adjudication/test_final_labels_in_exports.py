@@ -7,12 +7,14 @@ import csv
 import io
 import json
 import zipfile
+from datetime import datetime
 
 import pytest
 
 from app.text.spreadsheets import ID_COLUMNS
 from tests.adjudication.labelled import create_labelled_campaign, settle
-from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
+from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import create_draft, import_items
 from tests.test_cli import easel  # noqa: F401  (a fixture)
 
@@ -164,7 +166,7 @@ async def test_commands_list_settle_change_and_reopen(easel, engine):
     assert "already_settled" in refused.stderr
     assert (await run("labels", "settle", "verbs", "v1", "yes", "--change")).exit_code == 0
     rows = json.loads((await run("labels", "list", "verbs", "--show", "settled", "--json")).output)
-    assert [(row["item"], row["adjudicated"]) for row in rows] == [("v1", "yes")]
+    assert [(row["item"], row["adjudication"]["label"]) for row in rows] == [("v1", "yes")]
     assert (await run("labels", "reopen", "verbs", "v1")).exit_code == 0
     assert json.loads((await run("labels", "list", "verbs", "--show", "settled", "--json")).output) == []
 
@@ -172,3 +174,13 @@ async def test_commands_list_settle_change_and_reopen(easel, engine):
 @pytest.mark.parametrize("column", ["adjudicated", "item_label"])
 def test_labels_that_look_like_numbers_stay_texts_in_spreadsheets(column):
     assert column in ID_COLUMNS
+
+
+async def test_the_command_prints_the_fields_that_the_api_lists(easel, engine, api_client):
+    campaign = await create_labelled_campaign(engine)
+    await settle(engine, campaign, "v1", "no", reason="Seen.")
+    printed = json.loads((await asyncio.to_thread(easel, "labels", "list", "verbs", "--show", "all", "--json")).output)
+    listed = (await api_client.get(f"{API}/campaigns/verbs/adjudications", params={"show": "all"})).json()["items"]
+    decisions = [row["adjudication"] for row in (*printed, *listed) if row["adjudication"]]
+    assert [datetime.fromisoformat(decision.pop("decided_at")) for decision in decisions] == [NOW, NOW]
+    assert printed == listed
