@@ -16,6 +16,7 @@ from app.database.bulk import NumberColumn, fetch_array_by_column
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
+from app.designs.several_labels import asks_yes_or_no
 from app.designs.unjudged import UNJUDGED_KEY
 from app.inference.ground.arrays import Array, Integers
 from app.record.answer_seconds import load_answer_duration_columns
@@ -101,6 +102,7 @@ async def load_campaign_answers(connection: AsyncConnection, criterion: Criterio
         hit_segments=await load_segment_of_each_hit_or_none(connection, criterion, answers),
         seconds=await load_seconds_of_hits_or_none(connection, criterion, answers),
         scores_by_criterion=await load_scores_by_criterion(connection, criterion, answers),
+        yes_or_no_criteria=[one.name for one in criterion.campaign.criteria if asks_yes_or_no(one.design)],
         profile_answers=answers_by_question,
     )
 

@@ -29,6 +29,11 @@ def names_and_descriptions_of_labels(labels: Sequence[str]) -> list[tuple[str, s
     return [(name.strip(), description.strip()) for name, _, description in parts]
 
 
+def asks_yes_or_no(design: Design) -> bool:
+    """Return whether the answers of a design are no and yes, in this order."""
+    return design.value_kind == "ordered_classes" and [name.casefold() for name in design.classes] == ["no", "yes"]
+
+
 class SeveralLabels(Design):
     """All labels that apply to an item, as for emotions: Demszky et al. 2020, "GoEmotions"."""
 
