@@ -21,9 +21,8 @@ from app.annotation.onboarding.entry_questions import parse_only_questions_with_
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
+from app.designs.several_labels import asks_yes_or_no
 from app.inference.observations.judgment_kinds import CLASS_KINDS, READABLE_KINDS, can_law_read_answers
-
-YES_OR_NO = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def available_methods_for_design(design: Design, items_per_hit: int | None = Non
         if kinds.intersection(table.reads)
         and (design.compares_pairs or not table.needs_free_pairs)
         and (design.value_kind == "order" or not table.needs_order)
-        and (not table.needs_yes_or_no or (design.value_kind == "ordered_classes" and class_count == len(YES_OR_NO)))
+        and (asks_yes_or_no(design) or not table.needs_yes_or_no)
     }
     return AvailableMethods(scores, tables, class_count, bool(design.always_shown), design.default_method)
 

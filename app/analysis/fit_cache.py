@@ -25,7 +25,7 @@ from app.analysis.scores import compare_scores_by_correlation
 from app.analysis.subgroups import answers_of_group_or_refuse
 from app.background.process import run_in_daemon_thread
 from app.database.bulk import open_snapshot
-from app.designs.campaign import Campaign, campaign_id_and_criterion_number
+from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import Conflict, NotFound, shorten_echo
 from app.inference.ground.inestimable import Inestimable
@@ -33,7 +33,7 @@ from app.inference.ground.notes import Note
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.changes import Watermark, poll_changes
 
-MAX_CACHED_CAMPAIGNS = 5  # each criterion of one counts as one
+MAX_CACHED_CAMPAIGNS = 5  # with all of their criteria
 MAX_CACHED_RESULTS = 100  # of one campaign
 MAX_CACHED_GROUPS = 6  # of one campaign
 
@@ -67,12 +67,17 @@ class FitCache:
     All methods raise `NotFound` (`campaign_not_found`, `criterion_not_found`, `group_not_found`, `method_not_found`,
     `table_not_found`), and `Conflict` with the sentence and code of an `Inestimable`, such as
     `method_reads_other_answers`.
+
+    Attributes:
+        fits_by_criterion: By the campaign's id and the criterion's number; all of a campaign are of the same answers.
+        evidence_by_criterion: By the same keys.
+
     """
 
-    campaign_fits: LRUCache[tuple[int, int], CampaignFits] = field(
+    fits_by_criterion: LRUCache[int, dict[int, CampaignFits]] = field(
         default_factory=lambda: LRUCache(MAX_CACHED_CAMPAIGNS)
     )
-    calibrated_evidence: LRUCache[tuple[int, int], CalibratedEvidence] = field(
+    evidence_by_criterion: LRUCache[int, dict[int, CalibratedEvidence]] = field(
         default_factory=lambda: LRUCache(MAX_CACHED_CAMPAIGNS)
     )
     reader_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -134,6 +139,9 @@ class FitCache:
         method = registered_method_or_refuse(TABLE_METHODS, table_name, "table_not_found")
         relevant_options = method.relevant_options(options)
         result_key = ("table", table_name, relevant_options)
+        if method.needs_criteria and criterion:  # the table is the same for all: it is fitted once, for the first
+            await refuse_unknown_criterion(engine, slug, criterion)
+            criterion = ""
         fit = partial(fit_table_or_refuse, method, options=relevant_options)
         return (await self.load_answers_and_fit(engine, slug, result_key, fit, criterion=criterion, group=group))[1]
 
@@ -143,7 +151,7 @@ class FitCache:
         """Return a table of the first criterion and its answers as they were last fitted; None without a fit, or if it
         was refused.
         """
-        campaign_fits = self.campaign_fits.get((campaign_id, 0))
+        campaign_fits = self.fits_by_criterion.get(campaign_id, {}).get(0)
         result_key = ("table", table_name, TABLE_METHODS[table_name].relevant_options(options))
         table = campaign_fits.results.get(result_key) if campaign_fits else None
         return (campaign_fits.answers, table) if campaign_fits and isinstance(table, ResultTable) else None
@@ -201,16 +209,19 @@ class FitCache:
         async with self.open_answers_snapshot(engine) as connection:
             campaign = await load_campaign_by_slug_or_refuse(connection, slug)
             chosen = campaign.find_criterion_or_refuse(criterion)
-            campaign_fits = self.campaign_fits.get(campaign_id_and_criterion_number(chosen))
-            now, first, _ = await poll_changes(
-                connection, campaign.id, campaign_fits.watermark if campaign_fits else None
-            )
-            if campaign_fits is None or campaign_fits.campaign != campaign or first is not None:
-                answers = await stored.load_campaign_answers(connection, chosen)
-                campaign_fits = CampaignFits(campaign, now, answers, await load_available_methods(connection, chosen))
-                self.campaign_fits[campaign_id_and_criterion_number(chosen)] = campaign_fits
-            campaign_fits.watermark = now
-            return campaign_fits
+            by_criterion = self.fits_by_criterion.get(campaign.id, {})
+            known = next(iter(by_criterion.values()), None)
+            now, first, _ = await poll_changes(connection, campaign.id, known.watermark if known else None)
+            if known is None or known.campaign != campaign or first is not None:
+                by_criterion, known = {}, None
+            if chosen.number not in by_criterion:
+                answers = await stored.load_campaign_answers(connection, chosen, known.answers if known else None)
+                available = await load_available_methods(connection, chosen)
+                by_criterion[chosen.number] = CampaignFits(campaign, now, answers, available)
+                self.fits_by_criterion[campaign.id] = by_criterion
+            for campaign_fits in by_criterion.values():
+                campaign_fits.watermark = now
+            return by_criterion[chosen.number]
 
     @asynccontextmanager
     async def open_answers_snapshot(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
@@ -222,11 +233,11 @@ class FitCache:
         self, connection: AsyncConnection, criterion: Criterion[Campaign]
     ) -> CalibratedEvidence:
         """Return the calibrated evidence as of now, reading only new answers from an `open_answers_snapshot`."""
-        evidence = await calibrated_intervals.load_calibrated_evidence_extending_previous(
-            connection, criterion, self.calibrated_evidence.get(campaign_id_and_criterion_number(criterion))
+        by_criterion = self.evidence_by_criterion.setdefault(criterion.campaign.id, {})
+        by_criterion[criterion.number] = await calibrated_intervals.load_calibrated_evidence_extending_previous(
+            connection, criterion, by_criterion.get(criterion.number)
         )
-        self.calibrated_evidence[campaign_id_and_criterion_number(criterion)] = evidence
-        return evidence
+        return by_criterion[criterion.number]
 
     async def cached_result_or_fit_in_thread(
         self, campaign_fits: CampaignFits, result_key: Hashable, fit: Callable[[Answers], Result]
@@ -251,6 +262,12 @@ class FitCache:
                 campaign_fits.results[result_key] = await run_in_daemon_thread(
                     partial(fit_or_return_inestimable, fit, campaign_fits.answers), "fit"
                 )
+
+
+async def refuse_unknown_criterion(engine: AsyncEngine, slug: str, criterion: str) -> None:
+    """Raise `NotFound` (`criterion_not_found`) if the campaign has no criterion of this name."""
+    async with engine.connect() as connection:
+        (await load_campaign_by_slug_or_refuse(connection, slug)).find_criterion_or_refuse(criterion)
 
 
 def score_function_of_method_or_refuse(method_name: str) -> Callable[[Answers], Scores]:

@@ -4,7 +4,6 @@ A label is a criterion with the answers no and yes, as the points 0 and 100. Daw
 itself, so nothing is assumed about which labels go together.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -12,9 +11,8 @@ import numpy as np
 from app.analysis.label_columns import FoldedColumns, LabelColumnGroup
 from app.analysis.label_tables import DESIGN_LABEL_START_ACCURACY, OVERCONFIDENCE_NOTE
 from app.analysis.method_types import MethodExport, TableMethod, TableSection
-from app.analysis.result_types import Answers, Cell, Column, Mask, Options, ResultTable, columns_to_cell_rows
+from app.analysis.result_types import Answers, Column, Mask, Options, ResultTable, columns_to_cell_rows
 from app.analysis.scores import refuse_without_answers
-from app.designs.scale import MAX_POINTS
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.labels import dawid_skene
@@ -31,14 +29,9 @@ def answers_of_each_label(answers: Answers) -> dict[str, Mask]:
     Criteria with other answers than no and yes are left out. Raises `Inestimable` (`no_judgments`, `no_labels`).
     """
     refuse_without_answers(answers)
-    labels = {
-        name: scores > 0
-        for name, scores in answers.scores_by_criterion.items()
-        if np.isin(scores, (0.0, MAX_POINTS)).all()
-    }
-    if not labels:
+    if not answers.yes_or_no_criteria:  # if the table is asked for by its name
         raise Inestimable("No criterion has the answers no and yes.", code="no_labels")
-    return labels
+    return {name: answers.scores_by_criterion[name] > 0 for name in answers.yes_or_no_criteria}
 
 
 def share_of_yes_of_each_item(answers: Answers, is_yes: Mask) -> Array:
@@ -71,7 +64,9 @@ def set_of_each_item_or_none(figures_by_label: Mapping[str, Array], has_judgment
 
 
 def label_set_text(names: Sequence[str]) -> str:
-    return "; ".join(names) or NO_LABELS
+    """Return the labels of a set, with quotation marks around one that would read as several, or as none."""
+    is_ambiguous = {name: ";" in name or name.casefold() == NO_LABELS for name in names}
+    return "; ".join(f"“{name}”" if is_ambiguous[name] else name for name in names) or NO_LABELS
 
 
 def build_item_label_set_table(answers: Answers, _options: Options) -> ResultTable:
@@ -102,22 +97,23 @@ def build_label_set_table(answers: Answers, _options: Options) -> ResultTable:
     """Return one row per set of labels, the most frequent first. Raises as `answers_of_each_label` does."""
     labels = answers_of_each_label(answers)
     shares = {name: share_of_yes_of_each_item(answers, is_yes) for name, is_yes in labels.items()}
-    item_counts = Counter(set_of_each_item_or_none(shares, answers.has_judgments))
-    sets, set_of_judgment, counts = np.unique(
-        np.column_stack([*labels.values()]), axis=0, return_inverse=True, return_counts=True
+    given_sets = np.column_stack([*labels.values()])
+    item_sets = np.column_stack([*shares.values()])[answers.has_judgments] > 0.5
+    sets, set_numbers = np.unique(np.vstack([given_sets, item_sets]), axis=0, return_inverse=True)
+    total = len(given_sets)
+    judgment_counts = np.bincount(set_numbers[:total], minlength=len(sets))
+    item_counts = np.bincount(set_numbers[total:], minlength=len(sets))
+    largest_first = np.argsort(-(judgment_counts + item_counts), kind="stable")
+    frequent, rare = largest_first[:MAX_SETS], largest_first[MAX_SETS:]
+    rows = columns_to_cell_rows(
+        [label_set_text([name for name, has in zip(labels, row, strict=True) if has]) for row in sets[frequent]],
+        judgment_counts[frequent],
+        judgment_counts[frequent] / total,
+        item_counts[frequent],
     )
-    texts = [label_set_text([name for name, has in zip(labels, row, strict=True) if has]) for row in sets.tolist()]
-    judgment_counts: Counter[str | None] = Counter(dict(zip(texts, counts.tolist(), strict=True)))
-    frequent = [text for text, _ in (judgment_counts + item_counts).most_common(MAX_SETS) if text is not None]
-    rest = [
-        sum(counted.values()) - sum(counted[text] for text in frequent)
-        for counted in (judgment_counts, Counter({text: count for text, count in item_counts.items() if text}))
-    ]
-    total = len(set_of_judgment)
-    rows: list[tuple[Cell, ...]] = [
-        (text, judgment_counts[text], judgment_counts[text] / total, item_counts[text]) for text in frequent
-    ]
-    rows += [(OTHER_SETS, rest[0], rest[0] / total, rest[1])] if any(rest) else []
+    if len(rare):
+        judgments, items = int(judgment_counts[rare].sum()), int(item_counts[rare].sum())
+        rows.append((OTHER_SETS, judgments, judgments / total, items))
     columns = (
         Column("labels", "Labels", "text"),
         Column("judgments", "Judgments", "count"),

@@ -16,6 +16,7 @@ from app.database.bulk import NumberColumn, fetch_array_by_column
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
+from app.designs.several_labels import asks_yes_or_no
 from app.designs.unjudged import UNJUDGED_KEY
 from app.inference.ground.arrays import Array, Integers
 from app.record.answer_seconds import load_answer_duration_columns
@@ -70,10 +71,13 @@ async def has_item_with_all_columns(connection: AsyncConnection, campaign: Campa
     return bool(await connection.scalar(HAS_ITEM_WITH_COLUMNS, {"campaign": campaign.id, "columns": [*columns]}))
 
 
-async def load_campaign_answers(connection: AsyncConnection, criterion: Criterion[Campaign]) -> Answers:
+async def load_campaign_answers(
+    connection: AsyncConnection, criterion: Criterion[Campaign], same_by_other_criterion: Answers | None = None
+) -> Answers:
     """Return all answers by a criterion; `connection` is a snapshot.
 
-    Memory: 32 bytes per judgment, 8 more for each of several criteria, and the items' texts.
+    What does not depend on the criterion is shared with the same answers by another one, if these are given. Memory: 32
+    bytes per judgment, 8 more for each of several criteria, and the items' texts.
     """
     parameters = {"campaign": criterion.campaign.id}
     items: list[Row[Any]] = []
@@ -100,7 +104,10 @@ async def load_campaign_answers(connection: AsyncConnection, criterion: Criterio
         answers,
         hit_segments=await load_segment_of_each_hit_or_none(connection, criterion, answers),
         seconds=await load_seconds_of_hits_or_none(connection, criterion, answers),
-        scores_by_criterion=await load_scores_by_criterion(connection, criterion, answers),
+        scores_by_criterion=same_by_other_criterion.scores_by_criterion
+        if same_by_other_criterion
+        else await load_scores_by_criterion(connection, criterion, answers),
+        yes_or_no_criteria=[one.name for one in criterion.campaign.criteria if asks_yes_or_no(one.design)],
         profile_answers=answers_by_question,
     )
 

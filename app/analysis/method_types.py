@@ -109,8 +109,8 @@ class TableMethod:
         options: Options that change the table.
         per_item: Whether there is a row per item, so that the table may be long.
         needs_systems: Only for campaigns whose items are outputs of systems.
-        needs_criteria: Only for campaigns with several criteria.
-        needs_yes_or_no: Only for questions with two ordered answers, such as labels that are ticked.
+        needs_criteria: Only for campaigns with several criteria, and made of all of them: the same for each.
+        needs_yes_or_no: Only for questions with the answers no and yes, such as labels that are ticked.
         needs_groups: Only for campaigns with a profile question that has choices.
         shows_annotators: Shows single annotators, or sorts them by their profile, so that not all roles may see it.
         required_columns: Uploaded columns that the estimate needs, unless an item is in every HIT.

@@ -64,6 +64,7 @@ class Answers:
         names_without_judgment: Names of annotators who could judge no item; they are not among the A annotators.
         scores_by_criterion: Scores of the same judgments by each criterion, (J,), by name; empty for a single
             criterion.
+        yes_or_no_criteria: Names of those whose answers are no and yes, as labels that are ticked have.
         profile_answers: A answers to each profile question with choices, by the question's name; None for no answer.
 
     """
@@ -96,6 +97,7 @@ class Answers:
     unjudged_counts: Integers | None = None
     names_without_judgment: Sequence[str] = ()
     scores_by_criterion: Mapping[str, Array] = field(default_factory=dict)
+    yes_or_no_criteria: Sequence[str] = ()
     profile_answers: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
     @property

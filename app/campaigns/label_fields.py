@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from app.campaigns.form_sections import CRITERIA_SETTING
 from app.designs.criteria_settings import MAX_WRITTEN_CRITERIA
 from app.designs.registry import DESIGNS
+from app.designs.several_labels import names_and_descriptions_of_labels
 
 LABELS_SETTING = "labels"  # of a design whose labels are its criteria
 PLACEHOLDER_LABELS = "first label\nsecond label"
@@ -24,7 +25,7 @@ def label_lines_with_criteria(values: Mapping[str, str]) -> list[str]:
 def criterion_names_in_form(values: Mapping[str, str]) -> list[str]:
     """Return the names of the criteria in a form, or of the labels of a design that makes a criterion of each."""
     if lines := label_lines_with_criteria(values):
-        return [line.partition(": ")[0].strip() for line in lines]
+        return [name for name, _ in names_and_descriptions_of_labels(lines)]
     return [values.get(f"{CRITERIA_SETTING}.{number}.name", "").strip() for number in range(MAX_WRITTEN_CRITERIA)]
 
 

@@ -12,14 +12,15 @@ from pydantic import Field, StringConstraints, field_validator
 from app.designs.design import SCORE_PREFIX, Design, TaskSettings, ValueKind
 from app.designs.field_flags import OneLine, is_blank
 from app.designs.label_names import lookalike_comparison_key
+from app.designs.unjudged import UNJUDGED_PREFIX
 from app.errors import Invalid
-from app.http.languages.catalogue import Message
+from app.http.languages.catalogue import LANGUAGES, Message, translate
 
 MIN_LABELS, MAX_LABELS = 2, 12
 MAX_LABEL_CHARS = 80
 NONE_PREFIX = "none-"  # of the form fields that say that no label applies to an item
 NO, YES = 0.0, 1.0
-NONE_LABEL = "none of these"
+NONE_BOX_TEXT = "None of these"  # which the templates mark for translation
 LabelLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400), OneLine]
 
 
@@ -27,6 +28,11 @@ def names_and_descriptions_of_labels(labels: Sequence[str]) -> list[tuple[str, s
     """Return labels without their descriptions, each with its description, which may be empty."""
     parts = (line.partition(": ") for line in labels)
     return [(name.strip(), description.strip()) for name, _, description in parts]
+
+
+def asks_yes_or_no(design: Design) -> bool:
+    """Return whether the answers of a design are no and yes, in this order."""
+    return design.value_kind == "ordered_classes" and [name.casefold() for name in design.classes] == ["no", "yes"]
 
 
 class SeveralLabels(Design):
@@ -65,15 +71,18 @@ class SeveralLabels(Design):
     @classmethod
     def require_distinct_labels(cls, labels: tuple[str, ...]) -> tuple[str, ...]:
         """Refuse labels that annotators could not tell apart."""
-        if len(labels) in range(1, MIN_LABELS):
+        if 0 < len(labels) < MIN_LABELS:
             raise ValueError(f"give {MIN_LABELS} to {MAX_LABELS} labels")
         names = [name for name, _ in names_and_descriptions_of_labels(labels)]
         if any(is_blank(name) or len(name) > MAX_LABEL_CHARS for name in names):
             raise ValueError(f"a label needs 1 to {MAX_LABEL_CHARS} characters; its description follows “: ”")
+        if ended := [name for name in names if name.endswith(":")]:
+            raise ValueError(f"{ended[0]} has no description: leave out the colon at its end")
         keys = [lookalike_comparison_key(name) for name in names]
         if len(set(keys)) < len(keys):
             raise ValueError("each label can appear only once")
-        if NONE_LABEL in keys:
+        none_keys = {lookalike_comparison_key(translate(language, NONE_BOX_TEXT)) for language in LANGUAGES}
+        if none_keys.intersection(keys):
             raise ValueError("leave out “None of these”: annotators can always choose it")
         return labels
 
@@ -109,7 +118,8 @@ class SeveralLabels(Design):
             if name.startswith(prefix + SCORE_PREFIX) and value.strip()
         }
         none_items = {name.removeprefix(NONE_PREFIX) for name in form if name.startswith(NONE_PREFIX) and form[name]}
-        if any(item in none_items and value != f"{NO:g}" for (_, item), value in given.items()):
+        yes_items = {item for (_, item), value in given.items() if value != f"{NO:g}"}
+        if any(not form.get(f"{UNJUDGED_PREFIX}{item}", "").strip() for item in none_items & yes_items):
             raise Invalid(
                 "“None of these” excludes the other labels of an item. What you entered is kept.",
                 code="answer_impossible",
@@ -124,7 +134,11 @@ class SeveralLabels(Design):
         return {**form, **unticked}
 
     def missing_values_error(self, positions: Sequence[int], count: int) -> Invalid:
-        """Return the refusal of a form in which items have neither a ticked label nor “None of these”."""
+        """Return the refusal of an answer that leaves out items; with labels, a form has neither these nor “None of
+        these” ticked.
+        """
+        if not self.labels:
+            return super().missing_values_error(positions, count)
         names = ", ".join(str(position) for position in positions)
         return Invalid(
             f"Not all items have an answer yet: {names} of {count}. Tick every label that applies, or “None of these”. "

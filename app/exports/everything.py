@@ -126,20 +126,32 @@ class Everything:
         yield ZippedFile("settings.json", settings.chunks)
 
     async def iterate_files_of_criterion(self, criterion: Criterion[Campaign]) -> AsyncIterator[ZippedFile]:
-        """Yield the exports and tables of one criterion, in a folder if there are several criteria."""
+        """Yield the exports and tables of one criterion, in a folder if there are several criteria.
+
+        What is made of all criteria is not in a folder, and is written with the first criterion that has it.
+        """
         async with self.engine.connect() as connection:
             available = await load_available_methods(connection, criterion)
             answered = await has_answers(connection, self.campaign)
-        folder = f"criterion-{criterion.number + 1}/" if criterion.name else ""
+        own_folder = f"criterion-{criterion.number + 1}/" if criterion.name else ""
+        exports_of_all = {
+            one.name for table in available.tables.values() if table.needs_criteria for one in table.exports
+        }
+        written = {*self.contents.paths, *self.contents.missing}
         names = ["easl", *(export.name for export in (available.exports if answered else ()))]
         for name in names:
+            folder = "" if name in exports_of_all else own_folder
+            if f"{folder}{name}.csv" in written:
+                continue
             try:
                 yield await self.open_export(f"{folder}{name}.csv", name, criterion)
             except Conflict as reason:
                 if name != "easl":
                     self.contents.missing[f"{folder}{name}.csv"] = reason.message
-        for name in available.tables if answered else ():
-            path = f"{folder}tables/{name}.csv"
+        for name, method in available.tables.items() if answered else ():
+            path = f"{'' if method.needs_criteria else own_folder}tables/{name}.csv"
+            if path in written:
+                continue
             try:
                 table = await self.fits.load_cached_or_fit_table(
                     self.engine, self.campaign.slug, name, criterion=criterion.name

@@ -69,6 +69,25 @@ async def test_each_criterion_is_fitted_and_kept_apart(engine, answered_campaign
     assert again[1] is other
 
 
+async def test_more_criteria_than_campaigns_are_kept_stay_and_share_their_scores(
+    engine, answered_campaign, monkeypatch
+):
+    monkeypatch.setattr("app.analysis.fit_cache.MAX_CACHED_CAMPAIGNS", 1)
+    fits, slug = FitCache(), answered_campaign.slug
+    first, second = [await fits.load_answers(engine, slug, criterion=name) for name in ("adequacy", "fluency")]
+    assert await fits.load_answers(engine, slug, criterion="adequacy") is first
+    assert first.scores_by_criterion is second.scores_by_criterion
+    assert np.array_equal(second.score, second.scores_by_criterion["fluency"])
+
+
+async def test_a_table_of_all_criteria_is_fitted_once(engine, answered_campaign):
+    fits, slug = FitCache(), answered_campaign.slug
+    tables = [await fits.load_cached_or_fit_table(engine, slug, "halo", criterion=name) for name in ("", "fluency")]
+    assert tables[0] is tables[1]
+    with pytest.raises(NotFound):
+        await fits.load_cached_or_fit_table(engine, slug, "halo", criterion="style")
+
+
 async def test_a_criterion_that_is_not_there_is_refused_naming_those_that_are(engine, answered_campaign):
     with pytest.raises(NotFound) as refusal:
         await FitCache().load_answers(engine, answered_campaign.slug, criterion="style")

@@ -257,7 +257,7 @@ async def test_results_and_campaigns_that_were_kept_longest_give_way(engine, mon
     for campaign in campaigns:
         for method in ("mean", "easl", "ra"):
             await fits.load_answers_and_fit_scores(engine, campaign.slug, method)
-    assert {number: [*cache.results] for (number, _), cache in fits.campaign_fits.items()} == {
+    assert {number: [*cache[0].results] for number, cache in fits.fits_by_criterion.items()} == {
         campaigns[1].id: [("scores", "easl"), ("scores", "ra")]
     }
 
@@ -269,7 +269,7 @@ async def test_what_was_made_of_older_answers_is_not_kept(engine):
         await submit_scores(engine, someone, await try_to_lease_hit(engine, someone))
         await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean")
         await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean")
-    assert [len(cache.results) for cache in fits.campaign_fits.values()] == [1]
+    assert [len(cache[0].results) for cache in fits.fits_by_criterion.values()] == [1]
 
 
 async def test_fits_run_one_at_a_time_beside_the_event_loop(engine, monkeypatch):

@@ -19,7 +19,12 @@ FEAR = [100.0, 0.0, 100.0, 100.0, 100.0, 0.0]
 
 def labelled(**more):
     made = answers(JOY, n_items=3, value_kind="ordered_classes", classes=("no", "yes"))
-    return replace(made, scores_by_criterion={"joy": made.score, "fear": np.array(FEAR)} | more)
+    scores = {"joy": made.score, "fear": np.array(FEAR)} | more
+    return replace(made, scores_by_criterion=scores, yes_or_no_criteria=("joy", "fear"))
+
+
+def answers_with_labels(made, labels):
+    return replace(made, scores_by_criterion=labels, yes_or_no_criteria=tuple(labels))
 
 
 def fitted(name, made):
@@ -39,7 +44,7 @@ def test_each_item_has_its_share_of_yes_and_its_labels_by_majority():
 
 def test_half_of_the_annotators_are_no_majority():
     made = answers([(0, {0: 100.0}), (1, {0: 0.0})])
-    (row,) = fitted("item_label_sets", replace(made, scores_by_criterion={"joy": made.score}))
+    (row,) = fitted("item_label_sets", answers_with_labels(made, {"joy": made.score}))
     assert (row["share_1"], row["majority_set"]) == (0.5, "none of these")
 
 
@@ -54,24 +59,34 @@ def test_rare_sets_are_one_row():
     rng = np.random.default_rng(5)
     made = answers([(who, {0: 100.0}) for who in range(400)])
     names = [f"label {k}" for k in range(10)]
-    rows = fitted(
-        "label_sets", replace(made, scores_by_criterion={name: rng.choice([0.0, 100.0], 400) for name in names})
-    )
+    rows = fitted("label_sets", answers_with_labels(made, {name: rng.choice([0.0, 100.0], 400) for name in names}))
     assert (len(rows), rows[-1]["labels"]) == (101, "other sets")
     assert sum(row["judgments"] for row in rows) == 400
     assert sum(row["items"] for row in rows) == 1
 
 
-def test_criteria_with_more_than_two_answers_are_no_labels():
-    assert "share_2" not in fitted("item_label_sets", labelled(fear=np.full(6, 50.0)))[0]
+def test_sets_whose_names_could_be_read_as_another_set_are_counted_apart():
+    made = answers([(who, {0: 100.0}) for who in range(4)])
+    yes, no = [100.0], [0.0]
+    labels = {"a": yes + no * 3, "b": yes + no * 3, "a; b": no + yes + no * 2, "None of these": no * 2 + yes + no}
+    rows = fitted("label_sets", answers_with_labels(made, {name: np.array(given) for name, given in labels.items()}))
+    given = {row["labels"]: (row["judgments"], row["share"]) for row in rows}
+    one = (1, 0.25)
+    assert given == {"a; b": one, "“a; b”": one, "“None of these”": one, "none of these": one}
+
+
+def test_a_scale_whose_answers_are_only_its_ends_so_far_is_no_label():
+    made = labelled(fluency=np.array(FEAR))
+    assert "share_3" not in fitted("item_label_sets", made)[0]
+    assert {row["labels"] for row in fitted("label_sets", made)} == {"joy; fear", "none of these", "fear"}
     with pytest.raises(Inestimable) as refused:
-        fitted("label_sets", replace(labelled(), scores_by_criterion={"fear": np.full(6, 50.0)}))
+        fitted("label_sets", replace(made, yes_or_no_criteria=()))
     assert refused.value.code == "no_labels"
 
 
-def test_only_questions_with_two_answers_have_the_tables():
+def test_only_questions_with_the_answers_no_and_yes_have_the_tables():
     offered = [
         {"label_sets", "item_label_sets"} & available_methods_for_design(design).tables.keys()
-        for design in (SeveralLabels(), Ordinal(labels=("no", "yes")), Ordinal())
+        for design in (SeveralLabels(), Ordinal(labels=("No", "Yes")), Ordinal(), Ordinal(labels=("bad", "good")))
     ]
-    assert offered == [{"label_sets", "item_label_sets"}] * 2 + [set()]
+    assert offered == [{"label_sets", "item_label_sets"}] * 2 + [set()] * 2

@@ -44,6 +44,22 @@ def test_none_of_these_and_a_label_at_once_are_refused():
     assert refused.value.code == "answer_impossible"
 
 
+def test_an_item_that_cannot_be_judged_may_have_been_ticked_before():
+    campaign = campaign_of_unsaved_settings(settings(cannot_be_judged=True, items_per_hit=2))
+    fields = {"c0-score-00": "1", "none-00": "1", "unjudged-00": "It is broken or incomplete", "none-01": "1"}
+    parts = submission_of_each_criterion_or_refuse(Form(fields, source="form"), campaign)
+    values = [
+        criterion.parse_answer(part, [4, 9])[0].values for criterion, part in zip(campaign.criteria, parts, strict=True)
+    ]
+    assert values == [{9: 0.0}] * 3
+
+
+def test_only_a_page_with_labels_is_told_to_tick_them():
+    design = SeveralLabels()
+    assert "Tick" not in str(design.missing_values_error([1], 2))
+    assert "Tick every label" in str(SeveralLabels(labels=("joy", "fear")).missing_values_error([1], 2))
+
+
 def test_values_that_a_program_sends_in_a_form_are_kept():
     assert sent({"c0-score-00": "0", "c1-score-00": "0", "none-01": "1"}) == [[0.0, 0.0]] * 3
     with pytest.raises(Invalid) as refused:
@@ -82,6 +98,10 @@ def test_labels_that_cannot_be_asked_for_are_refused_at_their_field(subtests):
         (["joy", "a\nb"], "one line"),
         (["joy", "\u200b"], "visible text"),
         (["joy", "None of these"], "annotators can always choose it"),
+        (["joy", "Keines davon"], "annotators can always choose it"),
+        (["joy", "joy\u200b"], "each label can appear only once"),
+        (["joy", "j\u00adoy"], "each label can appear only once"),
+        (["joy:", "fear"], "leave out the colon at its end"),
     ):
         with subtests.test(labels=labels, words=words):
             with pytest.raises(ValidationError) as refused:

@@ -105,6 +105,16 @@ async def test_the_codebook_explains_every_column_of_every_file(engine, name):
     assert [path for path in archive.namelist() if "tables/" in path]
 
 
+async def test_tables_of_all_labels_are_in_the_zip_once(engine):
+    labels = {"design": "several_labels", "design_settings": {"labels": ["joy", "fear", "anger"]}}
+    archive = await opened_zip(engine, await create_answered_campaign(engine, ITEMS, **labels))
+    names = ("label_sets", "item_label_sets", "halo")
+    paths = [path for path in archive.namelist() if path.rpartition("/")[2].removesuffix(".csv") in names]
+    assert sorted(paths) == sorted([f"{name}.csv" for name in names] + [f"tables/{name}.csv" for name in names])
+    assert {path for path, *_ in rows(archive, "codebook.csv")} >= {*paths}
+    assert "criterion-3/scores.csv" in archive.namelist()
+
+
 COLUMNS_OF_EXPORTS = {
     "responses": [
         *(*RESPONSE_EXPORT_COLUMNS, *SEGMENT_USE_COLUMNS, CRITERION_COLUMN, CRITERION_POSITION_COLUMN, LABEL_COLUMN),
