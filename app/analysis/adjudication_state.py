@@ -14,7 +14,7 @@ from app.analysis.fit_cache import FitCache
 from app.analysis.label_queue import LabelQueue, build_label_queue
 from app.analysis.queue_filter import QueueFilter
 from app.analysis.result_types import Answers
-from app.designs.campaign import Campaign, campaign_id_and_criterion_number
+from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.http.paging import AddressQuery, PageNumber
 from app.inference.ground.arrays import Integers
@@ -149,7 +149,7 @@ def kept_answers_and_queue_or_none(fits: FitCache, criterion: Criterion[Campaign
     """Return a queue that was built less than a minute ago and its answers; None without one, or if the campaign has
     changed since.
     """
-    kept = fits.campaign_fits.get(campaign_id_and_criterion_number(criterion))
+    kept = fits.fits_by_criterion.get(criterion.campaign.id, {}).get(criterion.number)
     queue = kept.results.get(QUEUE_RESULT_KEY) if kept else None
     if kept is None or not isinstance(queue, LabelQueue) or has_changed(kept.campaign, criterion.campaign):
         return None

@@ -13,6 +13,7 @@ from app.analysis.label_tables import DESIGN_LABEL_START_ACCURACY, OVERCONFIDENC
 from app.analysis.method_types import MethodExport, TableMethod, TableSection
 from app.analysis.result_types import Answers, Column, Mask, Options, ResultTable, columns_to_cell_rows
 from app.analysis.scores import refuse_without_answers
+from app.designs.several_labels import are_no_and_yes
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.labels import dawid_skene
@@ -26,11 +27,13 @@ OTHER_SETS = "other sets"
 def answers_of_each_label(answers: Answers) -> dict[str, Mask]:
     """Return whether each judgment is a yes, (J,), by label.
 
-    Criteria with other answers than no and yes are left out. Raises `Inestimable` (`no_judgments`, `no_labels`).
+    Criteria with other answers than no and yes are left out. Raises `Inestimable` (`no_judgments`,
+    `no_labels`, `method_reads_other_answers`).
     """
     refuse_without_answers(answers)
     if not answers.yes_or_no_criteria:  # if the table is asked for by its name
-        raise Inestimable("No criterion has the answers no and yes.", code="no_labels")
+        code = "no_labels" if are_no_and_yes(answers.classes) else "method_reads_other_answers"
+        raise Inestimable("No criterion has the answers no and yes.", code=code)
     return {name: answers.scores_by_criterion[name] > 0 for name in answers.yes_or_no_criteria}
 
 
@@ -79,7 +82,7 @@ def build_item_label_set_table(answers: Answers, _options: Options) -> ResultTab
         Column("text", "Item", "text"),
         Column("judgments", "Judgments", "count"),
         Column("majority_set", "Labels by majority", "text"),
-        Column("probable_set", "Most probable labels", "text"),
+        Column("probable_set", "Labels by probability", "text"),
         *(Column(f"share_{k}", f"Share of yes for {name}") for k, name in enumerate(labels, start=1)),
         *(Column(f"probability_{k}", f"Probability of {name}") for k, name in enumerate(labels, start=1)),
     )

@@ -32,7 +32,11 @@ def names_and_descriptions_of_labels(labels: Sequence[str]) -> list[tuple[str, s
 
 def asks_yes_or_no(design: Design) -> bool:
     """Return whether the answers of a design are no and yes, in this order."""
-    return design.value_kind == "ordered_classes" and [name.casefold() for name in design.classes] == ["no", "yes"]
+    return design.value_kind == "ordered_classes" and are_no_and_yes(design.classes)
+
+
+def are_no_and_yes(classes: Sequence[str]) -> bool:
+    return [name.casefold() for name in classes] == ["no", "yes"]
 
 
 class SeveralLabels(Design):

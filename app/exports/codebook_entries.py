@@ -44,7 +44,11 @@ ITEM_ENTRIES = {
         "Where the label is from: a researcher or the annotators' answers; empty without a label",
         values="adjudicated, answers",
     ),
-    "label_percent": ColumnEntry("Share of annotators expected to give that label", "%", "0 to 100"),
+    "label_percent": ColumnEntry(
+        "Share of annotators expected to give the likeliest label, which may differ from an adjudicated one",
+        "%",
+        "0 to 100",
+    ),
     "standard_deviation": ColumnEntry("Standard deviation of the posterior", SCORE_UNIT, "0 or more"),
     "low_95": ColumnEntry(f"Lower end of the posterior's central 95 % interval; {NOT_FOR_REPORTS}", SCORE_UNIT),
     "high_95": ColumnEntry(f"Upper end of the posterior's central 95 % interval; {NOT_FOR_REPORTS}", SCORE_UNIT),

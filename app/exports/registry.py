@@ -149,7 +149,9 @@ TABLE_EXPORTS: dict[str, Export] = {
     "annotators": define_annotator_table_export(annotator_tables.ANNOTATORS),
     "returning": RETURNING_EXPORT,
     "decisions": define_annotator_table_export(annotator_tables.DECISIONS),
-    "adjudications": define_campaign_table_export(open_adjudications_table, refuse_campaign_without_item_labels),
+    "adjudications": define_campaign_table_export(
+        open_adjudications_table, refuse_campaign_without_item_labels, is_about_annotators=True
+    ),
     "assignments": define_annotator_table_export(annotator_tables.ASSIGNMENTS),
     "visits": define_annotator_table_export(annotator_tables.VISITS),
     "remarks": define_annotator_table_export(annotator_tables.REMARKS),

@@ -390,9 +390,10 @@ async def test_an_export_that_cannot_be_fitted_is_refused_before_its_first_line(
 
 
 # Items have no segments and no labels, scores imply no pairs and are no choices, and there is one criterion.
-@pytest.mark.parametrize(
-    "what", [name for name in export_names() if name not in ("segments", "adjudications", "pairs", "choices", "halo")]
-)
+NO_FILES_OF_SLIDERS = {"segments", "adjudications", "pairs", "choices", "halo", "label_sets", "item_label_sets"}
+
+
+@pytest.mark.parametrize("what", [name for name in export_names() if name not in NO_FILES_OF_SLIDERS])
 async def test_no_export_tells_who_the_workers_are(engine, what):
     campaign = await create_answered_campaign(engine)
     for format_ in ("csv", "jsonl"):

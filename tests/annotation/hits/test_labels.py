@@ -154,7 +154,8 @@ async def test_programs_label_and_read_what_came_of_it(app, api_client):  # noqa
     assert (told[twice]["mean_score"], told[twice]["calibrated_low_95"]) == (None, None)
     items = (await api_client.get(f"{address}/export/items")).text
     assert items.splitlines()[0] == (
-        "id,shown,text,class_1,class_2,class_3,class_4,label,label_percent,standard_deviation,low_95,high_95,judgments"
+        "id,shown,text,class_1,class_2,class_3,class_4,label,adjudicated,label_source,label_percent,"
+        "standard_deviation,low_95,high_95,judgments"
     )
     rows = [*csv.DictReader(io.StringIO((await api_client.get(f"{address}/export/responses")).text))]
     assert {(row["score"], row["label"], row["rank"]) for row in rows} == {("1.0", "shore", "")}
