@@ -81,7 +81,7 @@ def test_a_scale_whose_answers_are_only_its_ends_so_far_is_no_label():
     assert {row["labels"] for row in fitted("label_sets", made)} == {"joy; fear", "none of these", "fear"}
     with pytest.raises(Inestimable) as refused:
         fitted("label_sets", replace(made, yes_or_no_criteria=()))
-    assert refused.value.code == "method_reads_other_answers"
+    assert refused.value.code == "no_labels"
 
 
 def test_only_questions_with_the_answers_no_and_yes_have_the_tables():
