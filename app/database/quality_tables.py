@@ -118,6 +118,6 @@ adjudications = Table(
     Column("decided_at", Time, nullable=False),
     Column("replaces", BigInteger),  # NULL: the first of the item
     PrimaryKeyConstraint("campaign_id", "id"),
-    # Of two researchers who have seen the same row, only one can replace it.
+    # If two researchers have seen the same row, only one of them can replace it.
     Index("adjudications_item_idx", "campaign_id", "criterion", "item", text("coalesce(replaces, 0)"), unique=True),
 )

@@ -164,7 +164,7 @@ async def adjudicate_item_or_refuse(
     refuse_criterion_that_cannot_be_adjudicated(criterion)
     refuse_unknown_label(criterion, label)
     stripped_reason = "" if is_blank(reason) else strip_reason_or_refuse(reason)
-    # Of two researchers, the later one waits here, and then sees the decision of the first.
+    # The later of two researchers waits here, and then sees the decision of the first.
     status = await connection.scalar(LOCK_CAMPAIGN_FOR_DECISION, {"campaign": criterion.campaign.id})
     if status is None:
         raise NotFound(f"“{criterion.campaign.name}” was deleted meanwhile.", code="campaign_not_found")
