@@ -17,21 +17,28 @@ PAGES = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglo
 
 
 class HelpPage(HTMLParser):
-    """The ids of a page, and what its links and pictures name."""
+    """The ids of a page, what its links and pictures name, and its text without code."""
 
     def __init__(self, text):
         super().__init__()
-        self.ids, self.links, self.pictures = [], [], []
+        self.ids, self.links, self.pictures, self.prose, self.code_depth = [], [], [], "", 0
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
+        self.code_depth += tag == "code"
         if given.get("id"):
             self.ids.append(given["id"])
         if tag == "a" and given.get("href"):
             self.links.append(given["href"])
         if tag == "img":
             self.pictures.append(given["src"])
+
+    def handle_endtag(self, tag):
+        self.code_depth -= tag == "code"
+
+    def handle_data(self, data):
+        self.prose += "" if self.code_depth else data
 
 
 @pytest.fixture
@@ -78,6 +85,12 @@ def help_links_of_the_product():
         for path, text in texts.items()
         for link in re.findall(r"[\"'(](/admin/help/[\w/.#-]+)", text)
     }
+
+
+async def test_no_page_shows_a_tag_as_text(help_pages):
+    """The help takes Markdown without HTML, so a tag in it would be read as letters."""
+    shown = {address: re.findall(r"</?\w+>", page.prose) for address, page in help_pages.items()}
+    assert {address: tags for address, tags in shown.items() if tags} == {}
 
 
 async def test_every_help_link_of_the_product_leads_to_a_page_and_a_heading(help_pages):
